@@ -1,0 +1,489 @@
+//! The errors of this crate.
+//!
+//! Each is a small enum whose variants carry the offending values, so that a
+//! caller can match on what went wrong instead of reading a message. [`Error`]
+//! is the union of them, for those who only pass errors on. The error of
+//! reading text stands beside the parser, as [`ParseError`].
+
+use std::fmt;
+
+use crate::element::ElementType;
+use crate::shape::{Bound, MAX_RANK, MAX_TILES, ParseError, Shape};
+
+/// Anything that this crate refuses to do, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text is not a shape or a layout.
+    Parse(ParseError),
+    /// A shape or a layout means nothing, or is too large.
+    Shape(ShapeError),
+    /// An index lies outside its array or image.
+    Index(IndexError),
+    /// Two shapes do not describe the same array.
+    Mismatch(MismatchError),
+    /// A buffer is not as long as its shape says.
+    Buffer(BufferError),
+}
+
+/// Why a shape or a layout means nothing.
+///
+/// Numbers of dimensions, tiles and entries count from 0, in the order in
+/// which the text gives them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// More dimensions, or more entries in a tile, than [`MAX_RANK`].
+    TooManyDimensions {
+        /// How many there are.
+        count: usize,
+    },
+    /// More tiles than [`MAX_TILES`].
+    TooManyTiles {
+        /// How many there are.
+        count: usize,
+    },
+    /// The bound of a dimension is 2⁶³ or more.
+    BoundTooLarge {
+        /// The dimension.
+        dimension: usize,
+        /// Its bound, in elements.
+        bound: u64,
+    },
+    /// The bounds multiply to 2⁶³ elements or more.
+    TooManyElements,
+    /// The image has 2⁶³ elements or more once `tile` has padded it.
+    ImageTooLarge {
+        /// The tile that takes the image over the limit.
+        tile: usize,
+    },
+    /// The image has 2⁶⁴ bits or more, so that bit offsets could not be told.
+    ImageBitsTooMany {
+        /// Elements of the image, padding included.
+        image_elements: u64,
+        /// The width of each in bits.
+        element_bits: u32,
+    },
+    /// The bound of a dimension is `?`, so the array has no image yet.
+    Unbounded {
+        /// The dimension.
+        dimension: usize,
+    },
+    /// `minor_to_major` does not have one entry for each dimension.
+    MinorToMajorCount {
+        /// Its entries.
+        entries: usize,
+        /// The dimensions of the shape.
+        rank: usize,
+    },
+    /// An entry of `minor_to_major` names a dimension that is not there.
+    NoSuchDimension {
+        /// Where in `minor_to_major` it stands.
+        entry: usize,
+        /// The dimension it names.
+        dimension: usize,
+        /// How many dimensions there are.
+        rank: usize,
+    },
+    /// A dimension stands twice in `minor_to_major`.
+    RepeatedDimension {
+        /// Where in `minor_to_major` it stands for the second time.
+        entry: usize,
+        /// The dimension.
+        dimension: usize,
+    },
+    /// A tile has no entries.
+    EmptyTile,
+    /// A tile entry is 0.
+    ZeroTileBound {
+        /// Where in the tile it stands.
+        entry: usize,
+    },
+    /// A tile entry is 2⁶³ or more.
+    TileBoundTooLarge {
+        /// Where in the tile it stands.
+        entry: usize,
+        /// The entry, in elements.
+        bound: u64,
+    },
+    /// The last entry of a tile is `*`: there is no dimension to combine with.
+    TileEndsInCombine,
+    /// The tail padding alignment, `L(n)`, is 0.
+    ZeroTailAlignment,
+    /// The element bits, `E(n)`, do not suit the element type.
+    ElementBits {
+        /// The bits that the layout gives to an element.
+        bits: u32,
+        /// The type of the elements.
+        element_type: ElementType,
+    },
+    /// The memory space, `S(n)`, is not in 0..=127.
+    MemorySpace {
+        /// The memory space.
+        space: u64,
+    },
+    /// The type of an index or a pointer, `#(t)` or `*(t)`, is no integer.
+    IndexType {
+        /// The type.
+        element_type: ElementType,
+    },
+    /// A split config, `SC(dim:…)`, names a dimension that is not there.
+    SplitDimension {
+        /// Where among the split configs it stands.
+        split: usize,
+        /// The dimension it names.
+        dimension: usize,
+        /// How many dimensions there are.
+        rank: usize,
+    },
+    /// A split config splits its dimension nowhere.
+    EmptySplit {
+        /// Where among the split configs it stands.
+        split: usize,
+    },
+}
+
+/// Why an index has no place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The index does not have one entry for each dimension.
+    Rank {
+        /// Entries of the index.
+        entries: usize,
+        /// Dimensions of the array.
+        rank: usize,
+    },
+    /// An entry of the index is not below its bound.
+    OutOfBounds {
+        /// The dimension.
+        dimension: usize,
+        /// The entry.
+        index: u64,
+        /// The bound of that dimension, in elements.
+        bound: u64,
+    },
+    /// An image element is not below the number of image elements.
+    OutsideImage {
+        /// The image element asked for.
+        image_element: u64,
+        /// Elements of the image, padding included.
+        image_elements: u64,
+    },
+    /// A tile entry is 0, or a tile is longer than the array's rank.
+    Tile {
+        /// Entries of the tile.
+        entries: usize,
+        /// Dimensions of the array.
+        rank: usize,
+    },
+    /// The position does not fit in 64 bits.
+    Overflow,
+}
+
+/// In what two shapes differ that should describe the same array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MismatchError {
+    /// The element types differ.
+    ElementTypes {
+        /// That of the source.
+        source: ElementType,
+        /// That of the destination.
+        destination: ElementType,
+    },
+    /// The bounds differ.
+    Bounds {
+        /// Those of the source.
+        source: Vec<Bound>,
+        /// Those of the destination.
+        destination: Vec<Bound>,
+    },
+}
+
+/// A buffer whose length is not what its shape says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferError {
+    /// Which of the two buffers.
+    pub side: Side,
+    /// The length it should have, in bytes.
+    pub needed_bytes: u64,
+    /// The length it has, in bytes.
+    pub given_bytes: u64,
+}
+
+/// Which of the two buffers of a conversion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The buffer that is read.
+    Source,
+    /// The buffer that is written.
+    Destination,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Parse(e) => e.fmt(f),
+            Error::Shape(e) => e.fmt(f),
+            Error::Index(e) => e.fmt(f),
+            Error::Mismatch(e) => e.fmt(f),
+            Error::Buffer(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Parse(e) => Some(e),
+            Error::Shape(e) => Some(e),
+            Error::Index(e) => Some(e),
+            Error::Mismatch(e) => Some(e),
+            Error::Buffer(e) => Some(e),
+        }
+    }
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            ShapeError::TooManyDimensions { count } => {
+                write!(f, "{count} dimensions, of which there can be {MAX_RANK}")
+            }
+            ShapeError::TooManyTiles { count } => {
+                write!(f, "{count} tiles, of which there can be {MAX_TILES}")
+            }
+            ShapeError::BoundTooLarge { dimension, bound } => write!(
+                f,
+                "dimension {dimension} has a bound of {bound} elements, which is not below 2^63"
+            ),
+            ShapeError::TooManyElements => {
+                f.write_str("the bounds multiply to 2^63 elements or more")
+            }
+            ShapeError::ImageTooLarge { tile } => {
+                write!(f, "tile {tile} pads the image to 2^63 elements or more")
+            }
+            ShapeError::ImageBitsTooMany {
+                image_elements,
+                element_bits,
+            } => write!(
+                f,
+                "an image of {image_elements} elements of {element_bits} bits has 2^64 bits or more"
+            ),
+            ShapeError::Unbounded { dimension } => write!(
+                f,
+                "dimension {dimension} has no bound (`?`), so the array has no image; \
+                 give it a bound"
+            ),
+            ShapeError::MinorToMajorCount { entries, rank } => write!(
+                f,
+                "minor_to_major has {entries} entries for {rank} dimensions; it needs each once"
+            ),
+            ShapeError::NoSuchDimension {
+                entry,
+                dimension,
+                rank,
+            } => write!(
+                f,
+                "entry {entry} of minor_to_major is dimension {dimension}, \
+                 but there are only {rank} dimensions, counted from 0"
+            ),
+            ShapeError::RepeatedDimension { entry, dimension } => write!(
+                f,
+                "entry {entry} of minor_to_major is dimension {dimension} again; \
+                 each stands there once"
+            ),
+            ShapeError::EmptyTile => f.write_str("a tile without entries"),
+            ShapeError::ZeroTileBound { entry } => {
+                write!(
+                    f,
+                    "entry {entry} of the tile is 0; it must be positive or `*`"
+                )
+            }
+            ShapeError::TileBoundTooLarge { entry, bound } => {
+                write!(
+                    f,
+                    "entry {entry} of the tile is {bound}, which is not below 2^63"
+                )
+            }
+            ShapeError::TileEndsInCombine => f.write_str(
+                "the last entry of the tile is `*`, but there is no more minor dimension \
+                 to combine with",
+            ),
+            ShapeError::ZeroTailAlignment => {
+                f.write_str("a tail padding alignment of 0 elements; it must be positive")
+            }
+            ShapeError::ElementBits { bits, element_type } => {
+                let allowed: Vec<_> = element_type
+                    .image_bits()
+                    .map(|n| format!("E({n})"))
+                    .collect();
+                write!(f, "{bits} bits for an element of {element_type}")?;
+                write!(f, "; its layout may say {}", allowed.join(" or "))
+            }
+            ShapeError::MemorySpace { space } => {
+                write!(f, "memory space {space}, which is not in 0 to 127")
+            }
+            ShapeError::IndexType { element_type } => {
+                write!(
+                    f,
+                    "indices or pointers of type {element_type}, which is no integer type"
+                )
+            }
+            ShapeError::SplitDimension {
+                split,
+                dimension,
+                rank,
+            } => write!(
+                f,
+                "split config {split} splits dimension {dimension}, \
+                 but there are only {rank} dimensions, counted from 0"
+            ),
+            ShapeError::EmptySplit { split } => {
+                write!(f, "split config {split} splits its dimension nowhere")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ShapeError {}
+
+impl fmt::Display for IndexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            IndexError::Rank { entries, rank } => {
+                write!(
+                    f,
+                    "an index of {entries} entries into an array of {rank} dimensions"
+                )
+            }
+            IndexError::OutOfBounds {
+                dimension,
+                index,
+                bound,
+            } => {
+                write!(
+                    f,
+                    "index {index} in dimension {dimension}, whose bound is {bound}"
+                )
+            }
+            IndexError::OutsideImage {
+                image_element,
+                image_elements,
+            } => {
+                write!(
+                    f,
+                    "image element {image_element} of an image of {image_elements} elements"
+                )
+            }
+            IndexError::Tile { entries, rank } => write!(
+                f,
+                "a tile of {entries} entries for {rank} dimensions; \
+                 it may not be longer and none of it may be 0"
+            ),
+            IndexError::Overflow => f.write_str("a position that does not fit in 64 bits"),
+        }
+    }
+}
+
+impl std::error::Error for IndexError {}
+
+impl fmt::Display for MismatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MismatchError::ElementTypes {
+                source,
+                destination,
+            } => write!(
+                f,
+                "the source has elements of {source}, the destination of {destination}"
+            ),
+            MismatchError::Bounds {
+                source,
+                destination,
+            } => {
+                let list =
+                    |b: &[Bound]| b.iter().map(Bound::to_string).collect::<Vec<_>>().join(",");
+                write!(
+                    f,
+                    "the source has bounds [{}], the destination [{}]",
+                    list(source),
+                    list(destination)
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for MismatchError {}
+
+impl MismatchError {
+    /// Checks that two shapes are one array, maybe in different layouts.
+    pub(crate) fn check(source: &Shape, destination: &Shape) -> Result<(), MismatchError> {
+        if source.element_type() != destination.element_type() {
+            return Err(MismatchError::ElementTypes {
+                source: source.element_type(),
+                destination: destination.element_type(),
+            });
+        }
+        if source.dimensions() != destination.dimensions() {
+            return Err(MismatchError::Bounds {
+                source: source.dimensions().to_vec(),
+                destination: destination.dimensions().to_vec(),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl BufferError {
+    /// Checks that the buffer of a side has the bytes that it needs.
+    pub(crate) fn check(side: Side, needed_bytes: u64, length: usize) -> Result<(), BufferError> {
+        let given_bytes = u64::try_from(length).unwrap_or(u64::MAX);
+        if given_bytes == needed_bytes {
+            Ok(())
+        } else {
+            Err(BufferError {
+                side,
+                needed_bytes,
+                given_bytes,
+            })
+        }
+    }
+}
+
+impl fmt::Display for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = match self.side {
+            Side::Source => "source",
+            Side::Destination => "destination",
+        };
+        write!(
+            f,
+            "the {side} has {} bytes, its shape needs {}",
+            self.given_bytes, self.needed_bytes
+        )
+    }
+}
+
+impl std::error::Error for BufferError {}
+
+/// `From` for each kind of error, so that `?` gathers them.
+macro_rules! error_from {
+    ($($variant:ident($kind:ty)),*) => {
+        $(impl From<$kind> for Error {
+            fn from(e: $kind) -> Self {
+                Error::$variant(e)
+            }
+        })*
+    };
+}
+
+error_from!(
+    Parse(ParseError),
+    Shape(ShapeError),
+    Index(IndexError),
+    Mismatch(MismatchError),
+    Buffer(BufferError)
+);

@@ -1,0 +1,449 @@
+//! The scalar index math of the tiled-layout document, in both directions.
+//!
+//! [`linear_index`] and [`linear_index_with_tile`] are the document's
+//! functions under its names. [`ImageMap`] is what they come to for a whole
+//! [`Shape`](crate::Shape): physical order, repeated tiles, combined
+//! dimensions, tiles shorter or longer than the rank. It tells for a logical
+//! index the image element where it stands, and for an image element the
+//! logical index or that it is padding.
+//!
+//! Everything here is checked arithmetic, one element at a time. Nothing is
+//! fast; all else is held against it.
+
+use crate::error::{IndexError, ShapeError};
+use crate::shape::{Level, Shape, Tiling};
+
+/// The position of element `e` in a dense row-major array with bounds `d`,
+/// both from major to minor, in elements.
+///
+/// ```text
+/// linear_index(e, d) = eₙ·dₙ₋₁…d₁ + … + e₂·d₁ + e₁
+/// ```
+///
+/// Source: tiled-layout document, "Linear index formulas for tiling given a
+/// shape and a tile".
+///
+/// # Errors
+///
+/// `e` and `d` differ in length, an entry of `e` is not below its bound, or
+/// the position does not fit in 64 bits.
+///
+/// ```
+/// use relayout::index::linear_index;
+///
+/// assert_eq!(linear_index(&[1, 1, 0, 1], &[2, 3, 2, 2])?, 17);
+/// # Ok::<(), relayout::IndexError>(())
+/// ```
+pub fn linear_index(e: &[u64], d: &[u64]) -> Result<u64, IndexError> {
+    check(e, d)?;
+    fold(e, d)
+}
+
+/// The position of element `e` of an array with bounds `d` that is tiled by
+/// `t`, all from major to minor, in elements.
+///
+/// ```text
+/// linear_index_with_tile(e, d, t) = linear_index((⌊e/t⌋, e mod t), (⌈d/t⌉, t))
+/// ```
+///
+/// A tile shorter than the rank acts on the minormost dimensions. Source:
+/// tiled-layout document, "Linear index formulas for tiling given a shape and
+/// a tile", where the tile has as many entries as the array has dimensions.
+///
+/// # Errors
+///
+/// As [`linear_index`], and `t` is longer than `d` or has a 0.
+///
+/// ```
+/// use relayout::index::linear_index_with_tile;
+///
+/// // Element (2,3) of Figure 1.
+/// assert_eq!(linear_index_with_tile(&[2, 3], &[3, 5], &[2, 2])?, 17);
+/// # Ok::<(), relayout::IndexError>(())
+/// ```
+pub fn linear_index_with_tile(e: &[u64], d: &[u64], t: &[u64]) -> Result<u64, IndexError> {
+    check(e, d)?;
+    let untiled = d.len().checked_sub(t.len()).filter(|_| !t.contains(&0));
+    let untiled = untiled.ok_or(IndexError::Tile {
+        entries: t.len(),
+        rank: d.len(),
+    })?;
+
+    let mut index = e[..untiled].to_vec();
+    let mut bounds = d[..untiled].to_vec();
+    index.extend(e[untiled..].iter().zip(t).map(|(e, t)| e / t));
+    bounds.extend(d[untiled..].iter().zip(t).map(|(d, t)| d.div_ceil(*t)));
+    index.extend(e[untiled..].iter().zip(t).map(|(e, t)| e % t));
+    bounds.extend(t);
+    fold(&index, &bounds)
+}
+
+/// Checks that `e` is an index into an array with bounds `d`.
+fn check(e: &[u64], d: &[u64]) -> Result<(), IndexError> {
+    if e.len() != d.len() {
+        return Err(IndexError::Rank {
+            entries: e.len(),
+            rank: d.len(),
+        });
+    }
+    match e.iter().zip(d).position(|(e, d)| e >= d) {
+        None => Ok(()),
+        Some(i) => Err(IndexError::OutOfBounds {
+            dimension: i,
+            index: e[i],
+            bound: d[i],
+        }),
+    }
+}
+
+/// The position of an index that is within its bounds.
+fn fold(e: &[u64], d: &[u64]) -> Result<u64, IndexError> {
+    e.iter()
+        .zip(d)
+        .try_fold(0_u64, |position, (&e, &d)| {
+            position.checked_mul(d)?.checked_add(e)
+        })
+        .ok_or(IndexError::Overflow)
+}
+
+/// The index at `position` in bounds `d`, appended to `index`. The inverse of
+/// [`fold`]; a position beyond the bounds wraps around.
+fn unfold(mut position: u64, d: impl DoubleEndedIterator<Item = u64>, index: &mut Vec<u64>) {
+    let start = index.len();
+    for d in d.rev() {
+        // A bound of 0 has no positions; the callers never ask for one.
+        index.push(position.checked_rem(d).unwrap_or(0));
+        position = position.checked_div(d).unwrap_or(0);
+    }
+    index[start..].reverse();
+}
+
+/// Where each element of a shape stands in its image, and what stands at each
+/// image element.
+///
+/// ```
+/// use relayout::{Shape, index::ImageMap};
+///
+/// // The document's example of a tile that reaches across the one before it.
+/// let shape: Shape = "f32[8,8]{1,0:T(2,4)(2,1,1,1)}".parse()?;
+/// let map = ImageMap::new(&shape)?;
+/// assert_eq!(map.image_element(&[6, 5])?, 51);
+/// assert_eq!(map.logical_index(51)?, Some(vec![6, 5]));
+///
+/// // Combined dimensions: F32[2,7,8,11,10] with T(*,*,2,*,3) is F32[112,110]
+/// // with T(2,3).
+/// let five: Shape = "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}".parse()?;
+/// let two: Shape = "f32[112,110]{1,0:T(2,3)}".parse()?;
+/// let place = ImageMap::new(&five)?.image_element(&[1, 4, 3, 6, 9])?;
+/// let row = (1 * 7 + 4) * 8 + 3;
+/// assert_eq!(place, ImageMap::new(&two)?.image_element(&[row, 6 * 10 + 9])?);
+/// # Ok::<(), relayout::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ImageMap {
+    tiling: Tiling,
+    bounds: Vec<u64>,
+    /// The logical dimension of each physical one, major to minor.
+    major_to_minor: Vec<usize>,
+    element_bits: u32,
+}
+
+impl ImageMap {
+    /// The map of a shape.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`] where a dimension has no bound,
+    /// [`ShapeError::ImageBitsTooMany`] where the image has 2⁶⁴ bits or more.
+    pub fn new(shape: &Shape) -> Result<Self, ShapeError> {
+        shape.sizes()?;
+        Ok(ImageMap {
+            tiling: shape.tiling()?,
+            bounds: shape.bounds()?,
+            major_to_minor: shape.layout().major_to_minor().collect(),
+            element_bits: shape.element_bits(),
+        })
+    }
+
+    /// Elements of the array.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.tiling.elements
+    }
+
+    /// Elements of the image, padding included.
+    #[must_use]
+    pub fn image_elements(&self) -> u64 {
+        self.tiling.image_elements
+    }
+
+    /// The image element at which the array element `index` stands.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
+    pub fn image_element(&self, index: &[u64]) -> Result<u64, IndexError> {
+        check(index, &self.bounds)?;
+        let mut e: Vec<u64> = self.major_to_minor.iter().map(|&i| index[i]).collect();
+        for level in &self.tiling.levels {
+            level.split(&mut e)?;
+        }
+        fold(&e, &self.tiling.image_bounds)
+    }
+
+    /// The first bit of an array element in the image, counted from the least
+    /// significant bit of the first byte.
+    ///
+    /// Image element k takes the bits from k·w up to (k+1)·w, w being
+    /// [`Shape::element_bits`].
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
+    ///
+    /// ```
+    /// use relayout::{Shape, index::ImageMap};
+    ///
+    /// // Row 8 is the first of the second sixteen bits of column 0.
+    /// let shape: Shape = "pred[32,128]{1,0:T(32,128)(32,1)E(1)}".parse()?;
+    /// assert_eq!(ImageMap::new(&shape)?.bit_offset(&[16, 0])?, 16);
+    /// assert_eq!(ImageMap::new(&shape)?.bit_offset(&[16, 1])?, 48);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    pub fn bit_offset(&self, index: &[u64]) -> Result<u64, IndexError> {
+        self.image_element(index)?
+            .checked_mul(self.element_bits.into())
+            .ok_or(IndexError::Overflow)
+    }
+
+    /// The index of the array element that stands at an image element, or
+    /// `None` where that is padding.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::OutsideImage`].
+    ///
+    /// ```
+    /// use relayout::{Shape, index::ImageMap};
+    ///
+    /// let map = ImageMap::new(&"f32[3,5]{1,0:T(2,2)}".parse::<Shape>()?)?;
+    /// assert_eq!(map.logical_index(17)?, Some(vec![2, 3]));
+    /// assert_eq!(map.logical_index(19)?, None);
+    /// assert!(map.logical_index(24).is_err());
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    pub fn logical_index(&self, image_element: u64) -> Result<Option<Vec<u64>>, IndexError> {
+        let image_elements = self.image_elements();
+        if image_element >= image_elements {
+            return Err(IndexError::OutsideImage {
+                image_element,
+                image_elements,
+            });
+        }
+        let mut e = Vec::with_capacity(self.tiling.image_bounds.len());
+        unfold(
+            image_element,
+            self.tiling.image_bounds.iter().copied(),
+            &mut e,
+        );
+        for level in self.tiling.levels.iter().rev() {
+            if !level.join(&mut e) {
+                return Ok(None);
+            }
+        }
+        let mut index = vec![0; self.bounds.len()];
+        for (&dimension, e) in self.major_to_minor.iter().zip(e) {
+            index[dimension] = e;
+        }
+        Ok(Some(index))
+    }
+
+    /// The index of the array element that is number `element` in row-major
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::OutOfBounds`] in an array of one dimension that has all
+    /// the elements.
+    pub fn row_major_index(&self, element: u64) -> Result<Vec<u64>, IndexError> {
+        check(&[element], &[self.elements()])?;
+        let mut index = Vec::with_capacity(self.bounds.len());
+        unfold(element, self.bounds.iter().copied(), &mut index);
+        Ok(index)
+    }
+
+    /// The number in row-major order of the array element `index`.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
+    pub fn row_major_number(&self, index: &[u64]) -> Result<u64, IndexError> {
+        linear_index(index, &self.bounds)
+    }
+}
+
+impl Level {
+    /// Replaces an index into the bounds before this level by the one into
+    /// those after it: combine, then split into ⌊e/t⌋ and e mod t.
+    fn split(&self, e: &mut Vec<u64>) -> Result<(), IndexError> {
+        e.splice(0..0, std::iter::repeat_n(0, self.leading_ones));
+        let mut parts = e.split_off(e.len() - self.parts().count());
+        let combined = self.dimensions.iter().map(|d| {
+            let rest = parts.split_off(d.parts.len());
+            fold(&std::mem::replace(&mut parts, rest), &d.parts)
+        });
+        let combined: Vec<u64> = combined.collect::<Result<_, _>>()?;
+        e.extend(
+            combined
+                .iter()
+                .zip(&self.dimensions)
+                .map(|(e, d)| e / d.tile),
+        );
+        e.extend(
+            combined
+                .iter()
+                .zip(&self.dimensions)
+                .map(|(e, d)| e % d.tile),
+        );
+        Ok(())
+    }
+
+    /// The inverse of [`split`](Self::split). `false` where the index is of
+    /// padding that this level put there.
+    fn join(&self, e: &mut Vec<u64>) -> bool {
+        let n = self.dimensions.len();
+        let within = e.split_off(e.len() - n);
+        let tiles = e.split_off(e.len() - n);
+        for ((d, tile), within) in self.dimensions.iter().zip(tiles).zip(within) {
+            let combined = tile * d.tile + within;
+            if combined >= d.bound {
+                return false;
+            }
+            unfold(combined, d.parts.iter().copied(), e);
+        }
+        e.drain(..self.leading_ones);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(text: &str) -> ImageMap {
+        ImageMap::new(&text.parse().unwrap()).unwrap()
+    }
+
+    /// The whole map: for each image element the row-major number of what
+    /// stands there, or -1.
+    fn image(text: &str) -> Vec<i64> {
+        let map = map(text);
+        (0..map.image_elements())
+            .map(|k| match map.logical_index(k).unwrap() {
+                Some(index) => map.row_major_number(&index).unwrap().try_into().unwrap(),
+                None => -1,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn figure_2() {
+        // 4x8 in tiles of 2x4, each in columns of 2: rows 0 and 1 alternate.
+        assert_eq!(
+            image("bf16[4,8]{1,0:T(2,4)(2,1)}"),
+            [
+                [0, 8, 1, 9, 2, 10, 3, 11],
+                [4, 12, 5, 13, 6, 14, 7, 15],
+                [16, 24, 17, 25, 18, 26, 19, 27],
+                [20, 28, 21, 29, 22, 30, 23, 31],
+            ]
+            .concat()
+        );
+    }
+
+    #[test]
+    fn one_dimension_in_three_levels() {
+        // 1024 elements as rows of 128, then pairs of rows.
+        let map = map("bf16[1000]{0:T(1024)(128)(2,1)}");
+        assert_eq!(map.image_elements(), 1024);
+        assert_eq!(map.image_element(&[0]).unwrap(), 0);
+        assert_eq!(map.image_element(&[128]).unwrap(), 1);
+        assert_eq!(map.image_element(&[1]).unwrap(), 2);
+        assert_eq!(map.image_element(&[256]).unwrap(), 256);
+        assert_eq!(map.logical_index(1023).unwrap(), None);
+    }
+
+    #[test]
+    fn a_scalar_in_a_tile() {
+        let map = map("bf16[]{:T(256)}");
+        assert_eq!((map.elements(), map.image_elements()), (1, 256));
+        assert_eq!(map.image_element(&[]).unwrap(), 0);
+        assert_eq!(map.logical_index(0).unwrap(), Some(vec![]));
+        assert_eq!(map.logical_index(1).unwrap(), None);
+    }
+
+    #[test]
+    fn physical_order() {
+        assert_eq!(image("f32[2,3]{0,1}"), [0, 3, 1, 4, 2, 5]);
+        assert_eq!(image("f32[2,3]{0,1:T(2,2)}"), [0, 3, 1, 4, 2, 5, -1, -1]);
+    }
+
+    #[test]
+    fn errors_name_the_entry() {
+        let map = map("f32[3,5]{1,0:T(2,2)}");
+        let out = IndexError::OutOfBounds {
+            dimension: 1,
+            index: 5,
+            bound: 5,
+        };
+        assert_eq!(map.image_element(&[2, 5]), Err(out));
+        assert_eq!(
+            map.image_element(&[2]),
+            Err(IndexError::Rank {
+                entries: 1,
+                rank: 2
+            })
+        );
+        let outside = IndexError::OutsideImage {
+            image_element: 24,
+            image_elements: 24,
+        };
+        assert_eq!(map.logical_index(24), Err(outside));
+        assert_eq!(
+            linear_index_with_tile(&[0], &[4], &[0]),
+            Err(IndexError::Tile {
+                entries: 1,
+                rank: 1
+            })
+        );
+        assert_eq!(
+            linear_index_with_tile(&[0], &[4], &[1, 2]),
+            Err(IndexError::Tile {
+                entries: 2,
+                rank: 1
+            })
+        );
+        assert_eq!(
+            linear_index(&[7, 0], &[8, u64::MAX]),
+            Err(IndexError::Overflow)
+        );
+    }
+
+    #[test]
+    fn an_array_without_elements_has_no_indices() {
+        let map = map("f32[0,5]{1,0:T(8,128)}");
+        assert_eq!(map.image_elements(), 0);
+        assert!(map.image_element(&[0, 0]).is_err());
+        assert!(map.logical_index(0).is_err());
+        assert!(map.row_major_index(0).is_err());
+    }
+
+    #[test]
+    fn a_shape_with_more_bits_than_fit_has_no_map() {
+        let shape: Shape = "c128[1152921504606846976]".parse().unwrap();
+        assert!(matches!(
+            ImageMap::new(&shape),
+            Err(ShapeError::ImageBitsTooMany { .. })
+        ));
+    }
+}

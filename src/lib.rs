@@ -1,0 +1,70 @@
+//! Moves arrays between host memory and the tiled layouts that XLA gives to
+//! the buffers of accelerators.
+//!
+//! XLA describes a TPU buffer by text such as
+//! `bf16[1024,4096]{1,0:T(8,128)(2,1)}`: bounds, physical order of the
+//! dimensions, tiles, tiles of tiles, combined dimensions. This crate reads
+//! that text, knows where each element stands, and rewrites arrays into that
+//! form and back.
+//!
+//! ```
+//! use relayout::{Shape, oracle};
+//!
+//! // Figure 1 of the tiled-layout document, with the numbers 0 to 14.
+//! let shape: Shape = "u8[3,5]{1,0:T(2,2)}".parse()?;
+//! let host: Vec<u8> = (0..15).collect();
+//! let mut image = vec![0xee; 24];
+//! oracle::pack(&shape, &host, &mut image)?;
+//! assert_eq!(image[..8], [0, 1, 5, 6, 2, 3, 7, 8]);
+//! // The last tile: element (2,4), then padding, which is 0.
+//! assert_eq!(image[20..], [14, 0, 0, 0]);
+//!
+//! let mut back = vec![0; 15];
+//! oracle::unpack(&shape, &image, &mut back)?;
+//! assert_eq!(back, host);
+//! # Ok::<(), relayout::Error>(())
+//! ```
+//!
+//! # What is where
+//!
+//! - [`Shape`], [`Layout`], [`Tile`], [`ElementType`]: the description of an
+//!   array, read by [`str::parse`] and printed in XLA's notation;
+//! - [`index`]: the formulas of the tiled-layout document, both directions;
+//! - [`steps`](mod@steps): a layout as a list of pads, reshapes and transposes;
+//! - [`oracle`]: conversion element by element; slow, small and right.
+//!
+//! # Words
+//!
+//! The *image* of an array is its byte sequence in its layout, padding
+//! included. *Padding* are image elements that stand for no array element.
+//! *Physical dimensions* are the dimensions read from major to minor through
+//! `minor_to_major`. Lists of bounds and indices go from major to minor.
+
+// No input may panic: what could is denied here, and argued where it is allowed.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::todo,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+mod element;
+mod error;
+pub mod index;
+pub mod oracle;
+mod shape;
+pub mod steps;
+
+pub use element::{ElementType, UnknownElementType};
+pub use error::{BufferError, Error, IndexError, MismatchError, ShapeError, Side};
+pub use shape::{
+    AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
+    Sizes, Split, Tile, TileEntry, Warning,
+};

@@ -1,0 +1,330 @@
+//! Shapes: what an array is made of, and how it lies in memory.
+//!
+//! A [`Shape`] is an element type, the bounds of the dimensions and a
+//! [`Layout`]; a layout is the physical order of the dimensions, the
+//! [`Tile`]s, and a few attributes. What means nothing cannot be built: the
+//! constructors check it, and the parser goes through them.
+//!
+//! - `layout.rs`: [`Layout`], [`Tile`] and their attributes;
+//! - `tiling.rs`: what the tiles of a layout do to the bounds, level by level;
+//! - `sizes.rs`: elements, bytes, padding;
+//! - `text.rs` reads XLA's notation, `print.rs` writes it.
+
+mod layout;
+mod print;
+mod sizes;
+mod text;
+mod tiling;
+
+use std::fmt;
+
+pub use layout::{Layout, MAX_RANK, MAX_TILES, Split, Tile, TileEntry};
+pub use sizes::{Sizes, Warning};
+pub use text::{MAX_DEPTH, ParseError, ParseErrorKind};
+pub(crate) use tiling::{Level, Tiling};
+
+use crate::element::ElementType;
+use crate::error::ShapeError;
+
+/// The bound of one dimension, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// Exactly this many.
+    Static(u64),
+    /// A dynamic dimension, `<=n`: at most this many. The array is laid out
+    /// as if it had all of them.
+    AtMost(u64),
+    /// A dynamic dimension without a bound, `?`. Such an array has no image.
+    Unbounded,
+}
+
+impl Bound {
+    /// The number of elements that the layout reckons with, or `None` for `?`.
+    #[must_use]
+    pub const fn elements(self) -> Option<u64> {
+        match self {
+            Bound::Static(n) | Bound::AtMost(n) => Some(n),
+            Bound::Unbounded => None,
+        }
+    }
+}
+
+impl From<u64> for Bound {
+    fn from(elements: u64) -> Self {
+        Bound::Static(elements)
+    }
+}
+
+/// An array: its element type, the bounds of its dimensions, and its layout.
+///
+/// Dimensions are numbered from 0, the first one written being dimension 0.
+///
+/// ```
+/// use relayout::{Bound, ElementType, Layout, Shape, Tile};
+///
+/// let shape: Shape = "bf16[1000,300]{1,0:T(8,128)(2,1)}".parse()?;
+/// let layout = Layout::row_major(2)?.with_tiles(vec![
+///     Tile::new([8, 128].map(u64::into))?,
+///     Tile::new([2, 1].map(u64::into))?,
+/// ])?;
+/// assert_eq!(shape, Shape::new(ElementType::Bf16, [1000, 300].map(Bound::Static), layout)?);
+///
+/// assert_eq!(shape.bounds()?, [1000, 300]);
+/// assert_eq!(shape.sizes()?.image_bytes, 1000 * 384 * 2);
+/// assert_eq!(shape.to_string(), "bf16[1000,300]{1,0:T(8,128)(2,1)}");
+/// # Ok::<(), relayout::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    element_type: ElementType,
+    dimensions: Vec<Bound>,
+    layout: Layout,
+}
+
+impl Shape {
+    /// An array of `dimensions` in `layout`.
+    ///
+    /// # Errors
+    ///
+    /// There are more than [`MAX_RANK`] dimensions; a bound, the array or its
+    /// image has 2⁶³ elements or more (unless a bound is 0); the layout
+    /// orders another number of dimensions, splits one that is not there, or
+    /// gives to an element a width that its type cannot have.
+    pub fn new(
+        element_type: ElementType,
+        dimensions: impl Into<Vec<Bound>>,
+        layout: Layout,
+    ) -> Result<Self, ShapeError> {
+        let shape = Shape {
+            element_type,
+            dimensions: dimensions.into(),
+            layout,
+        };
+        shape.check()?;
+        Ok(shape)
+    }
+
+    /// A dense row-major array: the usual form of arrays in host memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shape::new`].
+    ///
+    /// ```
+    /// use relayout::{ElementType, Shape};
+    ///
+    /// let shape = Shape::row_major(ElementType::F32, &[3, 5])?;
+    /// assert_eq!(shape.to_string(), "f32[3,5]{1,0}");
+    /// # Ok::<(), relayout::ShapeError>(())
+    /// ```
+    pub fn row_major(element_type: ElementType, bounds: &[u64]) -> Result<Self, ShapeError> {
+        let dimensions: Vec<Bound> = bounds.iter().map(|&n| n.into()).collect();
+        Shape::new(element_type, dimensions, Layout::row_major(bounds.len())?)
+    }
+
+    /// The same array in another layout.
+    ///
+    /// # Errors
+    ///
+    /// As [`Shape::new`].
+    pub fn with_layout(&self, layout: Layout) -> Result<Self, ShapeError> {
+        Shape::new(self.element_type, self.dimensions.clone(), layout)
+    }
+
+    /// The type of the elements.
+    #[must_use]
+    pub fn element_type(&self) -> ElementType {
+        self.element_type
+    }
+
+    /// The bounds as they are written, dynamic ones included.
+    #[must_use]
+    pub fn dimensions(&self) -> &[Bound] {
+        &self.dimensions
+    }
+
+    /// The number of dimensions.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.dimensions.len()
+    }
+
+    /// The layout.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The bound of each dimension in elements; of a dynamic one, its greatest.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`] where a dimension has no bound.
+    pub fn bounds(&self) -> Result<Vec<u64>, ShapeError> {
+        let bound = |(dimension, b): (usize, &Bound)| {
+            b.elements().ok_or(ShapeError::Unbounded { dimension })
+        };
+        self.dimensions.iter().enumerate().map(bound).collect()
+    }
+
+    /// The bounds in physical order, major to minor, in elements.
+    ///
+    /// ```
+    /// let shape: relayout::Shape = "f32[2,3,5]{0,2,1}".parse()?;
+    /// assert_eq!(shape.physical_bounds()?, [3, 5, 2]);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`] where a dimension has no bound.
+    pub fn physical_bounds(&self) -> Result<Vec<u64>, ShapeError> {
+        let bounds = self.bounds()?;
+        Ok(self
+            .layout
+            .major_to_minor()
+            .map(|dimension| bounds[dimension])
+            .collect())
+    }
+
+    /// The width of an element in the image, in bits.
+    ///
+    /// It is what the layout says with `E(n)`, or else the whole bytes that
+    /// the element type takes: XLA keeps an `s4` in a byte unless told
+    /// otherwise.
+    ///
+    /// ```
+    /// use relayout::Shape;
+    ///
+    /// assert_eq!("s4[8]{0}".parse::<Shape>()?.element_bits(), 8);
+    /// assert_eq!("s4[8]{0:E(4)}".parse::<Shape>()?.element_bits(), 4);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    #[must_use]
+    pub fn element_bits(&self) -> u32 {
+        self.layout
+            .element_bits()
+            .unwrap_or(8 * self.element_type.host_bytes())
+    }
+
+    /// The same array as host memory has it: dense and row-major, each element
+    /// in whole bytes.
+    ///
+    /// # Errors
+    ///
+    /// None that this shape does not already rule out.
+    pub fn in_host_layout(&self) -> Result<Self, ShapeError> {
+        self.with_layout(Layout::row_major(self.rank())?)
+    }
+
+    /// What the tiles do to the physical bounds.
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`]; the other errors of a tiling were ruled out
+    /// when the shape was made.
+    pub(crate) fn tiling(&self) -> Result<Tiling, ShapeError> {
+        Tiling::new(self.physical_bounds()?, self.layout.tiles())
+    }
+
+    fn check(&self) -> Result<(), ShapeError> {
+        let rank = self.rank();
+        if rank > MAX_RANK {
+            return Err(ShapeError::TooManyDimensions { count: rank });
+        }
+        let entries = self.layout.minor_to_major().len();
+        if entries != rank {
+            return Err(ShapeError::MinorToMajorCount { entries, rank });
+        }
+        for (dimension, bound) in self.dimensions.iter().enumerate() {
+            if let Some(bound) = bound.elements().filter(|&n| n > tiling::MAX_ELEMENTS) {
+                return Err(ShapeError::BoundTooLarge { dimension, bound });
+            }
+        }
+        if let Some(bits) = self.layout.element_bits()
+            && !self.element_type.image_bits().any(|n| n == bits)
+        {
+            return Err(ShapeError::ElementBits {
+                bits,
+                element_type: self.element_type,
+            });
+        }
+        for (split, config) in self.layout.splits().iter().enumerate() {
+            let dimension = config.dimension();
+            if dimension >= rank {
+                return Err(ShapeError::SplitDimension {
+                    split,
+                    dimension,
+                    rank,
+                });
+            }
+        }
+        // A dimension without a bound counts as 1: the least image there can be.
+        let least: Vec<u64> = self
+            .layout
+            .major_to_minor()
+            .map(|dimension| self.dimensions[dimension].elements().unwrap_or(1))
+            .collect();
+        Tiling::new(least, self.layout.tiles())?;
+        Ok(())
+    }
+}
+
+/// Whatever XLA writes where a shape stands: an array, a tuple, a token.
+///
+/// Only arrays have an image; the others are read and printed, so that the
+/// shapes of a whole program can be.
+///
+/// ```
+/// use relayout::AnyShape;
+///
+/// let text = "(f32[2,3]{1,0:T(8,128)}, token[], ())";
+/// let AnyShape::Tuple(parts) = text.parse()? else { panic!("a tuple") };
+/// assert_eq!(parts.len(), 3);
+/// assert_eq!(AnyShape::Tuple(parts).to_string(), text);
+/// # Ok::<(), relayout::ParseError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AnyShape {
+    /// An array.
+    Array(Shape),
+    /// A tuple of shapes, `(…)`.
+    Tuple(Vec<AnyShape>),
+    /// `token[]`, which orders side effects.
+    Token,
+    /// `opaque[]`, which only the device knows.
+    Opaque,
+    /// A buffer that holds an array, `b(…)`.
+    Buffer(Shape),
+}
+
+impl AnyShape {
+    /// What kind of shape this is, with its article, for messages.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            AnyShape::Array(_) => "an array",
+            AnyShape::Tuple(_) => "a tuple",
+            AnyShape::Token => "a token",
+            AnyShape::Opaque => "an opaque value",
+            AnyShape::Buffer(_) => "a buffer",
+        }
+    }
+}
+
+impl From<Shape> for AnyShape {
+    fn from(shape: Shape) -> Self {
+        AnyShape::Array(shape)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Static(n) => write!(f, "{n}"),
+            Bound::AtMost(n) => write!(f, "<={n}"),
+            Bound::Unbounded => f.write_str("?"),
+        }
+    }
+}

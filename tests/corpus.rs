@@ -1,0 +1,215 @@
+//! What XLA's parser, TPU compilers and an independent model say, against
+//! this crate. `tests/data/README.md` tells where each file comes from.
+
+mod common;
+
+use common::{json_lines, lines, shape, text};
+use relayout::index::{ImageMap, linear_index};
+use relayout::steps::{Step, steps};
+use relayout::{AnyShape, Shape, oracle};
+
+#[test]
+fn texts_that_xla_reads_print_as_it_prints_them() {
+    let cases = json_lines("xla_text_ok.jsonl");
+    assert_eq!(cases.len(), 470);
+    for case in &cases {
+        let (text, canonical) = (text(case, "text"), text(case, "canonical"));
+        let shape: AnyShape = text.parse().unwrap_or_else(|e| panic!("{text:?}: {e}"));
+        assert_eq!(shape.to_string(), canonical, "{text:?}");
+        assert_eq!(canonical.parse(), Ok(shape), "{canonical:?}");
+    }
+}
+
+#[test]
+fn texts_that_mean_nothing_are_refused_where_they_are_wrong() {
+    let mut count = 0;
+    for name in ["xla_text_bad.jsonl", "xla_text_nonsense.jsonl"] {
+        for case in json_lines(name) {
+            let text = text(&case, "text");
+            match text.parse::<AnyShape>() {
+                Ok(shape) => panic!("{name}: {text:?} was read as {shape}"),
+                Err(e) => {
+                    assert!(text.is_char_boundary(e.at()), "{text:?}: {}", e.at());
+                    let caret = e.to_string().lines().last().unwrap().find('^');
+                    assert!(caret.is_some(), "{text:?}");
+                }
+            }
+            count += 1;
+        }
+    }
+    assert_eq!(count, 218 + 55);
+}
+
+/// For each image element the row-major number of what stands there, or -1.
+fn golden_image(case: &serde_json::Value) -> Vec<i64> {
+    case["image"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|k| k.as_i64().unwrap())
+        .collect()
+}
+
+#[test]
+fn golden_images_are_reproduced_in_both_directions() {
+    let cases = json_lines("golden.jsonl");
+    assert_eq!(cases.len(), 309);
+    for case in &cases {
+        let text = text(case, "shape");
+        let map = ImageMap::new(&shape(text)).unwrap();
+        let image = golden_image(case);
+        assert_eq!(map.image_elements(), image.len() as u64, "{text}");
+        for (k, &number) in (0_u64..).zip(&image) {
+            let index = map.logical_index(k).unwrap();
+            let Ok(number) = u64::try_from(number) else {
+                assert_eq!(index, None, "{text} at {k}");
+                continue;
+            };
+            let expected = map.row_major_index(number).unwrap();
+            assert_eq!(index.as_ref(), Some(&expected), "{text} at {k}");
+            assert_eq!(
+                map.image_element(&expected),
+                Ok(k),
+                "{text} at {expected:?}"
+            );
+        }
+    }
+}
+
+/// Carries out the steps of a shape on an array of numbers, -1 being padding.
+fn execute(steps: &[Step], bounds: &[u64], mut array: Vec<i64>) -> Vec<i64> {
+    let mut bounds = bounds.to_vec();
+    for step in steps {
+        // The bounds that the step leads to, and for an index into them the one
+        // it comes from, which may lie outside.
+        let to: Vec<u64> = match step {
+            Step::PadTo(to) | Step::ReshapeTo(to) => to.clone(),
+            Step::TransposeBy(by) => by.iter().map(|&d| bounds[d]).collect(),
+        };
+        let comes_from = |index: Vec<u64>| match step {
+            Step::PadTo(_) => index,
+            Step::TransposeBy(by) => {
+                let mut from = vec![0; index.len()];
+                by.iter().zip(index).for_each(|(&d, i)| from[d] = i);
+                from
+            }
+            Step::ReshapeTo(_) => panic!("a reshape moves nothing"),
+        };
+        if matches!(step, Step::ReshapeTo(_)) {
+            assert_eq!(to.iter().product::<u64>(), array.len() as u64);
+        } else {
+            let value = |from: Vec<u64>| match linear_index(&from, &bounds) {
+                Ok(k) => array[k as usize],
+                Err(_) => -1,
+            };
+            array = all_indices(&to).map(comes_from).map(value).collect();
+        }
+        bounds = to;
+    }
+    array
+}
+
+/// All indices into `bounds`, in row-major order.
+fn all_indices(bounds: &[u64]) -> impl Iterator<Item = Vec<u64>> {
+    (0..bounds.iter().product()).map(move |mut k: u64| {
+        let mut index = vec![0; bounds.len()];
+        for (i, b) in index.iter_mut().zip(bounds).rev() {
+            (*i, k) = (k % b, k / b);
+        }
+        index
+    })
+}
+
+#[test]
+fn the_steps_lead_to_the_golden_images() {
+    for case in &json_lines("golden.jsonl") {
+        let text = text(case, "shape");
+        let shape = shape(text);
+        let image = golden_image(case);
+        let elements = shape.sizes().unwrap().elements as i64;
+        let steps = steps(&shape).unwrap();
+        let reached = execute(&steps, &shape.bounds().unwrap(), (0..elements).collect());
+        assert_eq!(reached, image, "{text}: {steps:?}");
+    }
+}
+
+#[test]
+fn tpu_buffers_have_the_bytes_that_the_compiler_gave_them() {
+    let cases = json_lines("tpu_layouts.jsonl");
+    assert_eq!(cases.len(), 800);
+    for case in &cases {
+        let text = text(case, "shape");
+        let sizes = shape(text).sizes().unwrap();
+        let bytes = case["bytes"].as_u64().unwrap();
+        assert_eq!(sizes.array_size_bytes, bytes, "{text} on {}", case["chip"]);
+        assert_eq!(sizes.image_bytes, bytes, "{text} on {}", case["chip"]);
+    }
+}
+
+/// The same layout on an array of few elements: each bound is folded into
+/// 0..=37, which keeps it ragged against the tiles.
+fn reduced(shape: &Shape) -> Shape {
+    let bounds = shape.bounds().unwrap();
+    let most = match bounds.len() {
+        0..=2 => 37,
+        3 => 11,
+        _ => 5,
+    };
+    let bounds: Vec<_> = bounds
+        .iter()
+        .map(|&b| if b > most { b % most + 1 } else { b }.into())
+        .collect();
+    Shape::new(shape.element_type(), bounds, shape.layout().clone()).unwrap()
+}
+
+/// Bytes that tell elements apart, as far as their width allows.
+fn host_bytes(shape: &Shape) -> Vec<u8> {
+    let bits = shape.element_type().bits();
+    let mask = if bits < 8 { (1_u8 << bits) - 1 } else { 0xff };
+    let bytes = shape.sizes().unwrap().host_bytes;
+    (0..bytes)
+        .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask)
+        .collect()
+}
+
+fn round_trip(shape: &Shape) -> Vec<u8> {
+    let host = host_bytes(shape);
+    let mut image = vec![0xee; shape.sizes().unwrap().image_bytes as usize];
+    oracle::pack(shape, &host, &mut image).unwrap();
+    let mut back = vec![0xee; host.len()];
+    oracle::unpack(shape, &image, &mut back).unwrap();
+    assert_eq!(back, host, "{shape}");
+    image
+}
+
+#[test]
+fn every_layout_of_tpu_programs_takes_an_array_there_and_back() {
+    let mut texts = lines("hlo_shapes.txt");
+    texts.extend(
+        json_lines("tpu_layouts.jsonl")
+            .iter()
+            .map(|case| text(case, "shape").to_owned()),
+    );
+    let mut seen = std::collections::HashSet::new();
+    for text in texts {
+        let shape = reduced(&shape(&text));
+        if seen.insert(shape.to_string()) {
+            round_trip(&shape);
+        }
+    }
+    assert!(seen.len() > 400, "{}", seen.len());
+}
+
+#[test]
+fn relayouts_of_tpu_programs_agree_with_packing() {
+    let pairs = lines("relayouts.txt");
+    assert_eq!(pairs.len(), 60);
+    for pair in pairs {
+        let (from, to) = pair.split_once(" -> ").unwrap();
+        let (from, to) = (reduced(&shape(from)), reduced(&shape(to)));
+        let (source, expected) = (round_trip(&from), round_trip(&to));
+        let mut image = vec![0xee; expected.len()];
+        oracle::between(&from, &to, &source, &mut image).unwrap();
+        assert_eq!(image, expected, "{pair}");
+    }
+}
