@@ -1,0 +1,330 @@
+//! `relayout pack`, `unpack` and `convert`: arrays into images and back.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use npyz::Order;
+use relayout::{Layout, Shape, oracle};
+use serde_json::json;
+
+use crate::explain::grouped;
+use crate::failure::Failure;
+use crate::files::{self, Output};
+use crate::{element, npy};
+
+/// What the three commands share.
+#[derive(Args)]
+struct OutputArguments {
+    /// Where the result goes; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Go back from the result and compare
+    #[arg(long)]
+    verify: bool,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+    /// Report as a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write the image of a NumPy array
+///
+/// The file may be in C or Fortran order, little- or big-endian, of version 1
+/// to 3. bf16 and f8 stand in it as NumPy stores them (V2, V1) or as unsigned
+/// integers of that width, types below a byte one value a byte.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  relayout pack w.npy --to '{1,0:T(8,128)(2,1)}' -o w.image --verify
+  relayout pack - --to 's4[64,300]{1,0:T(8,128)(8,1)E(4)}' -o - < q.npy > q.image")]
+pub(crate) struct PackArguments {
+    /// A NumPy file (.npy)
+    #[arg(value_name = "IN.npy")]
+    input: PathBuf,
+    /// What the image shall be; a layout alone takes type and bounds from the file
+    #[arg(long, value_name = "SHAPE|LAYOUT")]
+    to: String,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Write the NumPy array whose image is given
+///
+/// bf16 and f8 are written as NumPy stores them (V2, V1), types below a byte
+/// one value a byte, signed ones as int8.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  relayout unpack w.image --from 'bf16[100,300]{1,0:T(8,128)(2,1)}' -o w.npy")]
+pub(crate) struct UnpackArguments {
+    /// The bytes of an image
+    #[arg(value_name = "IMAGE")]
+    input: PathBuf,
+    /// What the image is
+    #[arg(long, value_name = "SHAPE")]
+    from: String,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Write an array's image in one layout from that in another
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  relayout convert a.image --from 'bf16[64,300]{1,0:T(8,128)(2,1)}' \\
+      --to '{1,0:T(16,128)(2,1)}' -o b.image")]
+pub(crate) struct ConvertArguments {
+    /// The bytes of an image
+    #[arg(value_name = "IMAGE")]
+    input: PathBuf,
+    /// What the image is
+    #[arg(long, value_name = "SHAPE")]
+    from: String,
+    /// What it shall be; a layout alone keeps type and bounds
+    #[arg(long, value_name = "SHAPE|LAYOUT")]
+    to: String,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
+    let target = Target::parse(&arguments.to)?;
+    let output = Output::new(&arguments.output.output, arguments.output.force)?;
+    let array = npy::read(&arguments.input)?;
+    let to = target.for_array(&arguments.input, &array)?;
+
+    let dimensions = 0..array.bounds.len();
+    let minor_to_major: Vec<usize> = match array.order {
+        Order::C => dimensions.rev().collect(),
+        Order::Fortran => dimensions.collect(),
+    };
+    let from = to.with_layout(Layout::new(minor_to_major)?)?;
+    let image = converted(&from, &to, &array.data)?;
+    if arguments.output.verify {
+        let back = converted(&to, &from, &image)?;
+        let bytes = usize::try_from(from.element_type().host_bytes()).unwrap_or(usize::MAX);
+        let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes));
+        let differs = elements.position(|(a, b)| !element::same_value(from.element_type(), a, b));
+        if let Some(k) = differs {
+            let at = |data: &[u8]| format!("{:02x?}", &data[k * bytes..][..bytes]);
+            return Err(Failure::work(format!(
+                "the round trip is not exact: element {k} of {} is {}, and came back as {}; \
+                 can {} hold it?",
+                files::name(&arguments.input),
+                at(&array.data),
+                at(&back),
+                from.element_type(),
+            )));
+        }
+    }
+    output.write(&[&image])?;
+    Report::new(&arguments.input, &from, array.data.len(), &to, image.len()).write(
+        "packed",
+        &output,
+        &arguments.output,
+    )
+}
+
+pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
+    let from: Shape = arguments.from.parse()?;
+    let to = from.in_host_layout()?;
+    let output = Output::new(&arguments.output.output, arguments.output.force)?;
+    let image = read_image(&arguments.input, &from)?;
+
+    let mut data = converted(&from, &to, &image)?;
+    element::extend_sign(to.element_type(), &mut data);
+    if arguments.output.verify {
+        verify_image(&arguments.input, &from, &to, &image, &data)?;
+    }
+    let header = npy::header(element::to_numpy(to.element_type())?, &to.bounds()?)?;
+    output.write(&[&header, &data])?;
+    Report::new(&arguments.input, &from, image.len(), &to, data.len()).write(
+        "unpacked",
+        &output,
+        &arguments.output,
+    )
+}
+
+pub(crate) fn convert(arguments: &ConvertArguments) -> Result<(), Failure> {
+    let from: Shape = arguments.from.parse()?;
+    let to = match Target::parse(&arguments.to)? {
+        Target::Shape(shape) => shape,
+        Target::Layout(layout) => from.with_layout(layout)?,
+    };
+    let output = Output::new(&arguments.output.output, arguments.output.force)?;
+    let image = read_image(&arguments.input, &from)?;
+    let result = converted(&from, &to, &image)?;
+    if arguments.output.verify {
+        verify_image(&arguments.input, &from, &to, &image, &result)?;
+    }
+    output.write(&[&result])?;
+    Report::new(&arguments.input, &from, image.len(), &to, result.len()).write(
+        "converted",
+        &output,
+        &arguments.output,
+    )
+}
+
+/// What `--to` says: a whole shape, or the layout alone.
+enum Target {
+    Shape(Shape),
+    Layout(Layout),
+}
+
+impl Target {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        Ok(if text.trim_start().starts_with('{') {
+            Target::Layout(text.parse()?)
+        } else {
+            Target::Shape(text.parse()?)
+        })
+    }
+
+    /// The shape for the array of a NumPy file, which must not disagree with it.
+    fn for_array(self, path: &Path, array: &npy::Array) -> Result<Shape, Failure> {
+        let file = files::name(path);
+        let shape = match self {
+            Target::Shape(shape) => shape,
+            Target::Layout(layout) => {
+                let element_type = element::from_numpy(&array.type_str)?;
+                let array = Shape::row_major(element_type, &array.bounds)?;
+                return Ok(array.with_layout(layout)?);
+            }
+        };
+        let element_type = shape.element_type();
+        if !element::suits(element_type, &array.type_str) {
+            let written = element::to_numpy(element_type)?;
+            return Err(Failure::work(format!(
+                "{file} holds elements of NumPy type {}, --to says {element_type}, \
+                 for which that would be {written}",
+                array.type_str
+            )));
+        }
+        let bounds = shape.bounds()?;
+        if bounds != array.bounds {
+            return Err(Failure::work(format!(
+                "{file} has bounds {:?}, --to says {bounds:?}",
+                array.bounds
+            )));
+        }
+        Ok(shape)
+    }
+}
+
+fn read_image(path: &Path, shape: &Shape) -> Result<Vec<u8>, Failure> {
+    let bytes = shape.sizes()?.image_bytes;
+    files::read_exactly(path, &mut *files::open(path)?, bytes, &shape.to_string())
+}
+
+/// The image in layout `to` of the array whose image in layout `from` is given.
+fn converted(from: &Shape, to: &Shape, source: &[u8]) -> Result<Vec<u8>, Failure> {
+    let mut image = files::allocate(to.sizes()?.image_bytes, &to.to_string())?;
+    files::with_progress(&format!("converting to {to}"), || {
+        oracle::between(from, to, source, &mut image)
+    })
+    .map_err(Failure::work)?;
+    Ok(image)
+}
+
+/// Goes back from `result` in layout `to` and compares with `image`, in layout
+/// `from`, wherever that holds an element.
+fn verify_image(
+    path: &Path,
+    from: &Shape,
+    to: &Shape,
+    image: &[u8],
+    result: &[u8],
+) -> Result<(), Failure> {
+    let back = converted(to, from, result)?;
+    // The bits of the image that belong to elements.
+    let ones = vec![0xff; result.len()];
+    let elements = converted(to, from, &ones)?;
+    let differs = (0..image.len()).find(|&i| (image[i] ^ back[i]) & elements[i] != 0);
+    match differs {
+        None => Ok(()),
+        Some(i) => Err(Failure::work(format!(
+            "the round trip is not exact: byte {i} of {} is {:#04x}, and came back as {:#04x}",
+            files::name(path),
+            image[i],
+            back[i]
+        ))),
+    }
+}
+
+/// What was done, for a person or a machine.
+struct Report {
+    input: String,
+    from: Shape,
+    input_bytes: usize,
+    to: Shape,
+    output_bytes: usize,
+}
+
+impl Report {
+    fn new(path: &Path, from: &Shape, input_bytes: usize, to: &Shape, output_bytes: usize) -> Self {
+        let (input, from, to) = (files::name(path), from.clone(), to.clone());
+        Report {
+            input,
+            from,
+            input_bytes,
+            to,
+            output_bytes,
+        }
+    }
+
+    fn write(
+        &self,
+        done: &str,
+        output: &Output,
+        arguments: &OutputArguments,
+    ) -> Result<(), Failure> {
+        let sizes = self.to.sizes()?;
+        let padding = sizes.image_bytes - sizes.data_bytes;
+        let mut out = output.report_to();
+        if arguments.json {
+            let report = json!({
+                "input": self.input,
+                "from": self.from.to_string(),
+                "input_bytes": self.input_bytes,
+                "output": output.name(),
+                "to": self.to.to_string(),
+                "output_bytes": self.output_bytes,
+                "padding_bytes": padding,
+                "padding_ratio": sizes.padding_ratio(),
+                "verified": arguments.verify,
+            });
+            return Ok(writeln!(out, "{report}")?);
+        }
+        let bytes = |n: usize| grouped(u64::try_from(n).unwrap_or(u64::MAX));
+        writeln!(
+            out,
+            "{done} {}: {}, {} bytes",
+            self.input,
+            self.from,
+            bytes(self.input_bytes)
+        )?;
+        writeln!(
+            out,
+            "  into {}: {}, {} bytes",
+            output.name(),
+            self.to,
+            bytes(self.output_bytes)
+        )?;
+        writeln!(
+            out,
+            "  padding costs {} of them ({:.3} image elements for each element)",
+            grouped(padding),
+            sizes.padding_ratio()
+        )?;
+        if arguments.verify {
+            writeln!(
+                out,
+                "  round trip exact: all {} elements came back the same",
+                grouped(sizes.elements)
+            )?;
+        }
+        Ok(())
+    }
+}

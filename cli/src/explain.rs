@@ -1,0 +1,178 @@
+//! `relayout explain`: what a shape's image is made of.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use relayout::steps::{Step, steps};
+use relayout::{Shape, ShapeError, Sizes, Warning};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::files;
+
+/// Tell the sizes, the padding and the making of a shape's image
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  relayout explain 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
+  relayout explain --json - < shapes.txt")]
+pub(crate) struct Arguments {
+    /// Shapes; `-` reads one a line from standard input
+    #[arg(value_name = "SHAPE", required = true)]
+    shapes: Vec<String>,
+    /// Write one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut wrong = 0;
+    for (i, text) in files::texts(&arguments.shapes).enumerate() {
+        let (text, place) = text?;
+        match Explanation::new(&text) {
+            Ok(explanation) if arguments.json => writeln!(out, "{}", explanation.json())?,
+            Ok(explanation) => {
+                if i > 0 {
+                    writeln!(out)?;
+                }
+                explanation.write(&mut out)?;
+            }
+            // One bad line does not keep the others from their answer.
+            Err(e) => {
+                wrong += 1;
+                let _ = writeln!(io::stderr(), "relayout: {place}{e}");
+            }
+        }
+    }
+    out.flush()?;
+    match wrong {
+        0 => Ok(()),
+        1 => Err(Failure::usage("one text could not be explained")),
+        n => Err(Failure::usage(format!("{n} texts could not be explained"))),
+    }
+}
+
+/// All that there is to say about a shape.
+struct Explanation {
+    shape: Shape,
+    sizes: Sizes,
+    physical_bounds: Vec<u64>,
+    steps: Vec<Step>,
+    warnings: Vec<Warning>,
+}
+
+impl Explanation {
+    fn new(text: &str) -> Result<Self, Failure> {
+        let shape: Shape = text.parse()?;
+        Explanation::of(shape).map_err(|e| Failure::usage(format!("{text}: {e}")))
+    }
+
+    fn of(shape: Shape) -> Result<Self, ShapeError> {
+        Ok(Explanation {
+            sizes: shape.sizes()?,
+            physical_bounds: shape.physical_bounds()?,
+            steps: steps(&shape)?,
+            warnings: shape.warnings()?,
+            shape,
+        })
+    }
+
+    fn json(&self) -> Value {
+        let step = |step: &Step| match step {
+            Step::PadTo(bounds) => json!({ "pad_to": bounds }),
+            Step::ReshapeTo(bounds) => json!({ "reshape_to": bounds }),
+            Step::TransposeBy(dimensions) => json!({ "transpose_by": dimensions }),
+        };
+        json!({
+            "shape": self.shape.to_string(),
+            "element_bits": self.sizes.element_bits,
+            "elements": self.sizes.elements,
+            "image_elements": self.sizes.image_elements,
+            "image_bytes": self.sizes.image_bytes,
+            "array_size_bytes": self.sizes.array_size_bytes,
+            "data_bytes": self.sizes.data_bytes,
+            "padding_ratio": self.sizes.padding_ratio(),
+            "physical_dims": self.physical_bounds,
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+        })
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Sizes {
+            elements,
+            element_bits,
+            image_elements,
+            ..
+        } = self.sizes;
+        writeln!(out, "{}", self.shape)?;
+        writeln!(
+            out,
+            "  elements         {}, {element_bits} bits each in the image",
+            grouped(elements)
+        )?;
+        writeln!(
+            out,
+            "  data             {} bytes without padding",
+            grouped(self.sizes.data_bytes)
+        )?;
+        writeln!(
+            out,
+            "  image            {} bytes in {} elements",
+            grouped(self.sizes.image_bytes),
+            grouped(image_elements)
+        )?;
+        writeln!(
+            out,
+            "  XLA ArraySize    {} bytes",
+            grouped(self.sizes.array_size_bytes)
+        )?;
+        writeln!(
+            out,
+            "  padding ratio    {:.3} image elements for each element",
+            self.sizes.padding_ratio()
+        )?;
+        writeln!(
+            out,
+            "  physical dims    {:?}, major to minor",
+            self.physical_bounds
+        )?;
+        if self.steps.is_empty() {
+            writeln!(out, "  the image is the row-major array as it is")?;
+        } else {
+            writeln!(out, "  the image is the row-major array after these steps:")?;
+        }
+        for (i, step) in self.steps.iter().enumerate() {
+            writeln!(out, "    {}. {step}", i + 1)?;
+        }
+        for warning in &self.warnings {
+            writeln!(out, "  warning: {warning}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A number with a comma at each thousand.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn thousands_are_grouped() {
+        let texts = [0, 7, 999, 1000, 123_456, 1_234_567].map(grouped);
+        assert_eq!(texts, ["0", "7", "999", "1,000", "123,456", "1,234,567"]);
+    }
+}
