@@ -45,9 +45,7 @@ fn describe(c: &mut Criterion) {
     assert_eq!(shape.to_string(), text);
     c.bench_function("parse", |b| b.iter(|| black_box(text).parse::<Shape>()));
     c.bench_function("print", |b| b.iter(|| black_box(&shape).to_string()));
-    c.bench_function("map", |b| {
-        b.iter(|| relayout::index::ImageMap::new(black_box(&shape)))
-    });
+    c.bench_function("map", |b| b.iter(|| relayout::index::ImageMap::new(black_box(&shape))));
 }
 
 criterion_group!(benches, pack, describe);

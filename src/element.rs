@@ -146,13 +146,11 @@ impl ElementType {
     /// assert_eq!(ElementType::F32.image_bits().collect::<Vec<_>>(), [32]);
     /// ```
     pub fn image_bits(self) -> impl Iterator<Item = u32> {
-        [1, 2, 4, 8, 16, 32, 64, 128]
-            .into_iter()
-            .filter(move |&n| match self.bits() {
-                _ if self == ElementType::Pred => n == 1 || n == 8,
-                bits if bits < 8 => bits <= n && n <= 8,
-                bits => n == bits,
-            })
+        [1, 2, 4, 8, 16, 32, 64, 128].into_iter().filter(move |&n| match self.bits() {
+            _ if self == ElementType::Pred => n == 1 || n == 8,
+            bits if bits < 8 => bits <= n && n <= 8,
+            bits => n == bits,
+        })
     }
 }
 
@@ -198,11 +196,7 @@ mod tests {
             assert_eq!(t.name().to_uppercase().parse(), Ok(t));
         }
         for text in ["", "f33", "f3", "bf16 ", "s128", "token"] {
-            assert_eq!(
-                text.parse::<ElementType>(),
-                Err(UnknownElementType),
-                "{text:?}"
-            );
+            assert_eq!(text.parse::<ElementType>(), Err(UnknownElementType), "{text:?}");
         }
     }
 

@@ -264,10 +264,7 @@ impl fmt::Display for ShapeError {
             ShapeError::ImageTooLarge { tile } => {
                 write!(f, "tile {tile} pads the image to 2^63 elements or more")
             }
-            ShapeError::ImageBitsTooMany {
-                image_elements,
-                element_bits,
-            } => write!(
+            ShapeError::ImageBitsTooMany { image_elements, element_bits } => write!(
                 f,
                 "an image of {image_elements} elements of {element_bits} bits has 2^64 bits or more"
             ),
@@ -280,11 +277,7 @@ impl fmt::Display for ShapeError {
                 f,
                 "minor_to_major has {entries} entries for {rank} dimensions; it needs each once"
             ),
-            ShapeError::NoSuchDimension {
-                entry,
-                dimension,
-                rank,
-            } => write!(
+            ShapeError::NoSuchDimension { entry, dimension, rank } => write!(
                 f,
                 "entry {entry} of minor_to_major is dimension {dimension}, \
                  but there are only {rank} dimensions, counted from 0"
@@ -296,16 +289,10 @@ impl fmt::Display for ShapeError {
             ),
             ShapeError::EmptyTile => f.write_str("a tile without entries"),
             ShapeError::ZeroTileBound { entry } => {
-                write!(
-                    f,
-                    "entry {entry} of the tile is 0; it must be positive or `*`"
-                )
+                write!(f, "entry {entry} of the tile is 0; it must be positive or `*`")
             }
             ShapeError::TileBoundTooLarge { entry, bound } => {
-                write!(
-                    f,
-                    "entry {entry} of the tile is {bound}, which is not below 2^63"
-                )
+                write!(f, "entry {entry} of the tile is {bound}, which is not below 2^63")
             }
             ShapeError::TileEndsInCombine => f.write_str(
                 "the last entry of the tile is `*`, but there is no more minor dimension \
@@ -315,10 +302,8 @@ impl fmt::Display for ShapeError {
                 f.write_str("a tail padding alignment of 0 elements; it must be positive")
             }
             ShapeError::ElementBits { bits, element_type } => {
-                let allowed: Vec<_> = element_type
-                    .image_bits()
-                    .map(|n| format!("E({n})"))
-                    .collect();
+                let allowed: Vec<_> =
+                    element_type.image_bits().map(|n| format!("E({n})")).collect();
                 write!(f, "{bits} bits for an element of {element_type}")?;
                 write!(f, "; its layout may say {}", allowed.join(" or "))
             }
@@ -326,16 +311,9 @@ impl fmt::Display for ShapeError {
                 write!(f, "memory space {space}, which is not in 0 to 127")
             }
             ShapeError::IndexType { element_type } => {
-                write!(
-                    f,
-                    "indices or pointers of type {element_type}, which is no integer type"
-                )
+                write!(f, "indices or pointers of type {element_type}, which is no integer type")
             }
-            ShapeError::SplitDimension {
-                split,
-                dimension,
-                rank,
-            } => write!(
+            ShapeError::SplitDimension { split, dimension, rank } => write!(
                 f,
                 "split config {split} splits dimension {dimension}, \
                  but there are only {rank} dimensions, counted from 0"
@@ -353,29 +331,13 @@ impl fmt::Display for IndexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             IndexError::Rank { entries, rank } => {
-                write!(
-                    f,
-                    "an index of {entries} entries into an array of {rank} dimensions"
-                )
+                write!(f, "an index of {entries} entries into an array of {rank} dimensions")
             }
-            IndexError::OutOfBounds {
-                dimension,
-                index,
-                bound,
-            } => {
-                write!(
-                    f,
-                    "index {index} in dimension {dimension}, whose bound is {bound}"
-                )
+            IndexError::OutOfBounds { dimension, index, bound } => {
+                write!(f, "index {index} in dimension {dimension}, whose bound is {bound}")
             }
-            IndexError::OutsideImage {
-                image_element,
-                image_elements,
-            } => {
-                write!(
-                    f,
-                    "image element {image_element} of an image of {image_elements} elements"
-                )
+            IndexError::OutsideImage { image_element, image_elements } => {
+                write!(f, "image element {image_element} of an image of {image_elements} elements")
             }
             IndexError::Tile { entries, rank } => write!(
                 f,
@@ -392,17 +354,10 @@ impl std::error::Error for IndexError {}
 impl fmt::Display for MismatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            MismatchError::ElementTypes {
-                source,
-                destination,
-            } => write!(
-                f,
-                "the source has elements of {source}, the destination of {destination}"
-            ),
-            MismatchError::Bounds {
-                source,
-                destination,
-            } => {
+            MismatchError::ElementTypes { source, destination } => {
+                write!(f, "the source has elements of {source}, the destination of {destination}")
+            }
+            MismatchError::Bounds { source, destination } => {
                 let list =
                     |b: &[Bound]| b.iter().map(Bound::to_string).collect::<Vec<_>>().join(",");
                 write!(
@@ -444,11 +399,7 @@ impl BufferError {
         if given_bytes == needed_bytes {
             Ok(())
         } else {
-            Err(BufferError {
-                side,
-                needed_bytes,
-                given_bytes,
-            })
+            Err(BufferError { side, needed_bytes, given_bytes })
         }
     }
 }

@@ -64,10 +64,7 @@ pub fn linear_index(e: &[u64], d: &[u64]) -> Result<u64, IndexError> {
 pub fn linear_index_with_tile(e: &[u64], d: &[u64], t: &[u64]) -> Result<u64, IndexError> {
     check(e, d)?;
     let untiled = d.len().checked_sub(t.len()).filter(|_| !t.contains(&0));
-    let untiled = untiled.ok_or(IndexError::Tile {
-        entries: t.len(),
-        rank: d.len(),
-    })?;
+    let untiled = untiled.ok_or(IndexError::Tile { entries: t.len(), rank: d.len() })?;
 
     let mut index = e[..untiled].to_vec();
     let mut bounds = d[..untiled].to_vec();
@@ -81,18 +78,11 @@ pub fn linear_index_with_tile(e: &[u64], d: &[u64], t: &[u64]) -> Result<u64, In
 /// Checks that `e` is an index into an array with bounds `d`.
 fn check(e: &[u64], d: &[u64]) -> Result<(), IndexError> {
     if e.len() != d.len() {
-        return Err(IndexError::Rank {
-            entries: e.len(),
-            rank: d.len(),
-        });
+        return Err(IndexError::Rank { entries: e.len(), rank: d.len() });
     }
     match e.iter().zip(d).position(|(e, d)| e >= d) {
         None => Ok(()),
-        Some(i) => Err(IndexError::OutOfBounds {
-            dimension: i,
-            index: e[i],
-            bound: d[i],
-        }),
+        Some(i) => Err(IndexError::OutOfBounds { dimension: i, index: e[i], bound: d[i] }),
     }
 }
 
@@ -100,9 +90,7 @@ fn check(e: &[u64], d: &[u64]) -> Result<(), IndexError> {
 fn fold(e: &[u64], d: &[u64]) -> Result<u64, IndexError> {
     e.iter()
         .zip(d)
-        .try_fold(0_u64, |position, (&e, &d)| {
-            position.checked_mul(d)?.checked_add(e)
-        })
+        .try_fold(0_u64, |position, (&e, &d)| position.checked_mul(d)?.checked_add(e))
         .ok_or(IndexError::Overflow)
 }
 
@@ -211,9 +199,7 @@ impl ImageMap {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn bit_offset(&self, index: &[u64]) -> Result<u64, IndexError> {
-        self.image_element(index)?
-            .checked_mul(self.element_bits.into())
-            .ok_or(IndexError::Overflow)
+        self.image_element(index)?.checked_mul(self.element_bits.into()).ok_or(IndexError::Overflow)
     }
 
     /// The index of the array element that stands at an image element, or
@@ -235,17 +221,10 @@ impl ImageMap {
     pub fn logical_index(&self, image_element: u64) -> Result<Option<Vec<u64>>, IndexError> {
         let image_elements = self.image_elements();
         if image_element >= image_elements {
-            return Err(IndexError::OutsideImage {
-                image_element,
-                image_elements,
-            });
+            return Err(IndexError::OutsideImage { image_element, image_elements });
         }
         let mut e = Vec::with_capacity(self.tiling.image_bounds.len());
-        unfold(
-            image_element,
-            self.tiling.image_bounds.iter().copied(),
-            &mut e,
-        );
+        unfold(image_element, self.tiling.image_bounds.iter().copied(), &mut e);
         for level in self.tiling.levels.iter().rev() {
             if !level.join(&mut e) {
                 return Ok(None);
@@ -293,18 +272,8 @@ impl Level {
             fold(&std::mem::replace(&mut parts, rest), &d.parts)
         });
         let combined: Vec<u64> = combined.collect::<Result<_, _>>()?;
-        e.extend(
-            combined
-                .iter()
-                .zip(&self.dimensions)
-                .map(|(e, d)| e / d.tile),
-        );
-        e.extend(
-            combined
-                .iter()
-                .zip(&self.dimensions)
-                .map(|(e, d)| e % d.tile),
-        );
+        e.extend(combined.iter().zip(&self.dimensions).map(|(e, d)| e / d.tile));
+        e.extend(combined.iter().zip(&self.dimensions).map(|(e, d)| e % d.tile));
         Ok(())
     }
 
@@ -391,42 +360,20 @@ mod tests {
     #[test]
     fn errors_name_the_entry() {
         let map = map("f32[3,5]{1,0:T(2,2)}");
-        let out = IndexError::OutOfBounds {
-            dimension: 1,
-            index: 5,
-            bound: 5,
-        };
+        let out = IndexError::OutOfBounds { dimension: 1, index: 5, bound: 5 };
         assert_eq!(map.image_element(&[2, 5]), Err(out));
-        assert_eq!(
-            map.image_element(&[2]),
-            Err(IndexError::Rank {
-                entries: 1,
-                rank: 2
-            })
-        );
-        let outside = IndexError::OutsideImage {
-            image_element: 24,
-            image_elements: 24,
-        };
+        assert_eq!(map.image_element(&[2]), Err(IndexError::Rank { entries: 1, rank: 2 }));
+        let outside = IndexError::OutsideImage { image_element: 24, image_elements: 24 };
         assert_eq!(map.logical_index(24), Err(outside));
         assert_eq!(
             linear_index_with_tile(&[0], &[4], &[0]),
-            Err(IndexError::Tile {
-                entries: 1,
-                rank: 1
-            })
+            Err(IndexError::Tile { entries: 1, rank: 1 })
         );
         assert_eq!(
             linear_index_with_tile(&[0], &[4], &[1, 2]),
-            Err(IndexError::Tile {
-                entries: 2,
-                rank: 1
-            })
+            Err(IndexError::Tile { entries: 2, rank: 1 })
         );
-        assert_eq!(
-            linear_index(&[7, 0], &[8, u64::MAX]),
-            Err(IndexError::Overflow)
-        );
+        assert_eq!(linear_index(&[7, 0], &[8, u64::MAX]), Err(IndexError::Overflow));
     }
 
     #[test]
@@ -441,9 +388,6 @@ mod tests {
     #[test]
     fn a_shape_with_more_bits_than_fit_has_no_map() {
         let shape: Shape = "c128[1152921504606846976]".parse().unwrap();
-        assert!(matches!(
-            ImageMap::new(&shape),
-            Err(ShapeError::ImageBitsTooMany { .. })
-        ));
+        assert!(matches!(ImageMap::new(&shape), Err(ShapeError::ImageBitsTooMany { .. })));
     }
 }

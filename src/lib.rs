@@ -68,3 +68,8 @@ pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
     Sizes, Split, Tile, TileEntry, Warning,
 };
+
+/// The README's example runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

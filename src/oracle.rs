@@ -77,11 +77,7 @@ pub fn between(
     MismatchError::check(from, to)?;
     let (from_map, to_map) = (ImageMap::new(from)?, ImageMap::new(to)?);
     BufferError::check(Side::Source, from.sizes()?.image_bytes, source.len())?;
-    BufferError::check(
-        Side::Destination,
-        to.sizes()?.image_bytes,
-        destination.len(),
-    )?;
+    BufferError::check(Side::Destination, to.sizes()?.image_bytes, destination.len())?;
 
     let to_truth = from.element_type() == ElementType::Pred && to.element_bits() == 1;
     destination.fill(0);
@@ -114,9 +110,7 @@ fn pieces(offset: u64, bits: u32) -> impl DoubleEndedIterator<Item = (usize, u64
 fn read(buffer: &[u8], offset: u64, bits: u32) -> u128 {
     let value = pieces(offset, bits)
         .rev()
-        .fold(0_u128, |value, (byte, shift)| {
-            value << 8 | u128::from(buffer[byte] >> shift)
-        });
+        .fold(0_u128, |value, (byte, shift)| value << 8 | u128::from(buffer[byte] >> shift));
     value & (u128::MAX >> (128 - bits))
 }
 
@@ -139,9 +133,7 @@ mod tests {
     #[test]
     fn one_bit_elements_are_truth_values() {
         let s = shape("pred[33,2]{1,0:T(32,128)(32,1)E(1)}");
-        let host: Vec<u8> = (0..66)
-            .map(|i| if i % 3 == 0 { 0x80 + i } else { 0 })
-            .collect();
+        let host: Vec<u8> = (0..66).map(|i| if i % 3 == 0 { 0x80 + i } else { 0 }).collect();
         let mut image = vec![0xff; 1024];
         pack(&s, &host, &mut image).unwrap();
         let mut back = vec![0xff; 66];
@@ -171,9 +163,7 @@ mod tests {
         for (host, image) in [(31, 64), (33, 64), (32, 63), (32, 65)] {
             let mut poisoned = vec![0xee; image];
             let error = pack(&s, &vec![1; host], &mut poisoned).unwrap_err();
-            let Error::Buffer(e) = error else {
-                panic!("{error}")
-            };
+            let Error::Buffer(e) = error else { panic!("{error}") };
             assert!(e.needed_bytes != e.given_bytes);
             assert!(poisoned.iter().all(|&b| b == 0xee));
         }

@@ -48,10 +48,7 @@ impl fmt::Display for Step {
 /// [`ShapeError::Unbounded`] where a dimension has no bound.
 pub fn steps(shape: &Shape) -> Result<Vec<Step>, ShapeError> {
     let tiling = shape.tiling()?;
-    let mut builder = Builder {
-        bounds: shape.bounds()?,
-        steps: Vec::new(),
-    };
+    let mut builder = Builder { bounds: shape.bounds()?, steps: Vec::new() };
     builder.transpose(shape.layout().major_to_minor().collect());
     for level in &tiling.levels {
         builder.level(level);
@@ -78,9 +75,7 @@ impl Builder {
         self.reshape(with(&mut tiled.iter().flat_map(|d| [d.tiles(), d.tile])));
         // Move the tile bounds to the minor end.
         let pairs = (untiled..self.bounds.len()).step_by(2);
-        let order = (0..untiled)
-            .chain(pairs.clone())
-            .chain(pairs.map(|i| i + 1));
+        let order = (0..untiled).chain(pairs.clone()).chain(pairs.map(|i| i + 1));
         self.transpose(order.collect());
     }
 

@@ -42,12 +42,7 @@ fn texts_that_mean_nothing_are_refused_where_they_are_wrong() {
 
 /// For each image element the row-major number of what stands there, or -1.
 fn golden_image(case: &serde_json::Value) -> Vec<i64> {
-    case["image"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|k| k.as_i64().unwrap())
-        .collect()
+    case["image"].as_array().unwrap().iter().map(|k| k.as_i64().unwrap()).collect()
 }
 
 #[test]
@@ -67,11 +62,7 @@ fn golden_images_are_reproduced_in_both_directions() {
             };
             let expected = map.row_major_index(number).unwrap();
             assert_eq!(index.as_ref(), Some(&expected), "{text} at {k}");
-            assert_eq!(
-                map.image_element(&expected),
-                Ok(k),
-                "{text} at {expected:?}"
-            );
+            assert_eq!(map.image_element(&expected), Ok(k), "{text} at {expected:?}");
         }
     }
 }
@@ -155,10 +146,8 @@ fn reduced(shape: &Shape) -> Shape {
         3 => 11,
         _ => 5,
     };
-    let bounds: Vec<_> = bounds
-        .iter()
-        .map(|&b| if b > most { b % most + 1 } else { b }.into())
-        .collect();
+    let bounds: Vec<_> =
+        bounds.iter().map(|&b| if b > most { b % most + 1 } else { b }.into()).collect();
     Shape::new(shape.element_type(), bounds, shape.layout().clone()).unwrap()
 }
 
@@ -167,9 +156,7 @@ fn host_bytes(shape: &Shape) -> Vec<u8> {
     let bits = shape.element_type().bits();
     let mask = if bits < 8 { (1_u8 << bits) - 1 } else { 0xff };
     let bytes = shape.sizes().unwrap().host_bytes;
-    (0..bytes)
-        .map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask)
-        .collect()
+    (0..bytes).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask).collect()
 }
 
 fn round_trip(shape: &Shape) -> Vec<u8> {
@@ -185,11 +172,7 @@ fn round_trip(shape: &Shape) -> Vec<u8> {
 #[test]
 fn every_layout_of_tpu_programs_takes_an_array_there_and_back() {
     let mut texts = lines("hlo_shapes.txt");
-    texts.extend(
-        json_lines("tpu_layouts.jsonl")
-            .iter()
-            .map(|case| text(case, "shape").to_owned()),
-    );
+    texts.extend(json_lines("tpu_layouts.jsonl").iter().map(|case| text(case, "shape").to_owned()));
     let mut seen = std::collections::HashSet::new();
     for text in texts {
         let shape = reduced(&shape(&text));

@@ -265,13 +265,7 @@ struct Report {
 impl Report {
     fn new(path: &Path, from: &Shape, input_bytes: usize, to: &Shape, output_bytes: usize) -> Self {
         let (input, from, to) = (files::name(path), from.clone(), to.clone());
-        Report {
-            input,
-            from,
-            input_bytes,
-            to,
-            output_bytes,
-        }
+        Report { input, from, input_bytes, to, output_bytes }
     }
 
     fn write(
@@ -298,20 +292,8 @@ impl Report {
             return Ok(writeln!(out, "{report}")?);
         }
         let bytes = |n: usize| grouped(u64::try_from(n).unwrap_or(u64::MAX));
-        writeln!(
-            out,
-            "{done} {}: {}, {} bytes",
-            self.input,
-            self.from,
-            bytes(self.input_bytes)
-        )?;
-        writeln!(
-            out,
-            "  into {}: {}, {} bytes",
-            output.name(),
-            self.to,
-            bytes(self.output_bytes)
-        )?;
+        writeln!(out, "{done} {}: {}, {} bytes", self.input, self.from, bytes(self.input_bytes))?;
+        writeln!(out, "  into {}: {}, {} bytes", output.name(), self.to, bytes(self.output_bytes))?;
         writeln!(
             out,
             "  padding costs {} of them ({:.3} image elements for each element)",

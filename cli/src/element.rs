@@ -40,11 +40,7 @@ fn numpy_char(element_type: ElementType) -> TypeChar {
 pub(crate) fn to_numpy(element_type: ElementType) -> Result<TypeStr, Failure> {
     let bytes = element_type.host_bytes();
     let kind = numpy_char(element_type);
-    let order = if bytes == 1 || kind == TypeChar::RawData {
-        '|'
-    } else {
-        '<'
-    };
+    let order = if bytes == 1 || kind == TypeChar::RawData { '|' } else { '<' };
     format!("{order}{kind}{bytes}")
         .parse()
         .map_err(|e| Failure::work(format!("no NumPy type for {element_type}: {e}")))
@@ -52,10 +48,8 @@ pub(crate) fn to_numpy(element_type: ElementType) -> Result<TypeStr, Failure> {
 
 /// The one element type that a NumPy type stands for by itself.
 pub(crate) fn from_numpy(type_str: &TypeStr) -> Result<ElementType, Failure> {
-    let candidates = ElementType::ALL
-        .iter()
-        .copied()
-        .filter(|t| t.bits() % 8 == 0 || *t == ElementType::Pred);
+    let candidates =
+        ElementType::ALL.iter().copied().filter(|t| t.bits() % 8 == 0 || *t == ElementType::Pred);
     let mut own = candidates.filter(|&t| {
         numpy_char(t) == type_str.type_char() && u64::from(t.host_bytes()) == type_str.size_field()
     });
@@ -73,8 +67,7 @@ pub(crate) fn from_numpy(type_str: &TypeStr) -> Result<ElementType, Failure> {
 pub(crate) fn extend_sign(element_type: ElementType, data: &mut [u8]) {
     let bits = element_type.bits();
     if bits < 8 && element_type.is_signed_integer() {
-        data.iter_mut()
-            .for_each(|byte| *byte = sign_extended(*byte, bits));
+        data.iter_mut().for_each(|byte| *byte = sign_extended(*byte, bits));
     }
 }
 
@@ -124,11 +117,7 @@ mod tests {
         use ElementType::*;
         for (element_type, yes, no) in [
             (F32, vec!["<f4", ">f4"], vec!["<u4", "<i4", "<f8", "|V4"]),
-            (
-                Bf16,
-                vec!["<V2", "|V2", "<u2", ">u2"],
-                vec!["<f2", "<i2", "|V1"],
-            ),
+            (Bf16, vec!["<V2", "|V2", "<u2", ">u2"], vec!["<f2", "<i2", "|V1"]),
             (F16, vec!["<f2"], vec!["|V2", "<u2"]),
             (F8e4m3fn, vec!["|V1", "|u1"], vec!["|i1", "|b1"]),
             (S4, vec!["|i1", "|u1", "|V1"], vec!["|b1", "<i2"]),

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut wrong = 0;
+    let mut all_well = true;
     for (i, text) in files::texts(&arguments.shapes).enumerate() {
         let (text, place) = text?;
         match Explanation::new(&text) {
@@ -40,17 +40,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             // One bad line does not keep the others from their answer.
             Err(e) => {
-                wrong += 1;
-                let _ = writeln!(io::stderr(), "relayout: {place}{e}");
+                all_well = false;
+                e.report(&place);
             }
         }
     }
     out.flush()?;
-    match wrong {
-        0 => Ok(()),
-        1 => Err(Failure::usage("one text could not be explained")),
-        n => Err(Failure::usage(format!("{n} texts could not be explained"))),
-    }
+    if all_well { Ok(()) } else { Err(Failure::Reported) }
 }
 
 /// All that there is to say about a shape.
@@ -100,12 +96,7 @@ impl Explanation {
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Sizes {
-            elements,
-            element_bits,
-            image_elements,
-            ..
-        } = self.sizes;
+        let Sizes { elements, element_bits, image_elements, .. } = self.sizes;
         writeln!(out, "{}", self.shape)?;
         writeln!(
             out,
@@ -123,21 +114,13 @@ impl Explanation {
             grouped(self.sizes.image_bytes),
             grouped(image_elements)
         )?;
-        writeln!(
-            out,
-            "  XLA ArraySize    {} bytes",
-            grouped(self.sizes.array_size_bytes)
-        )?;
+        writeln!(out, "  XLA ArraySize    {} bytes", grouped(self.sizes.array_size_bytes))?;
         writeln!(
             out,
             "  padding ratio    {:.3} image elements for each element",
             self.sizes.padding_ratio()
         )?;
-        writeln!(
-            out,
-            "  physical dims    {:?}, major to minor",
-            self.physical_bounds
-        )?;
+        writeln!(out, "  physical dims    {:?}, major to minor", self.physical_bounds)?;
         if self.steps.is_empty() {
             writeln!(out, "  the image is the row-major array as it is")?;
         } else {

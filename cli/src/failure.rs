@@ -1,7 +1,7 @@
 //! Why a command failed, and the exit code that says so.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -10,6 +10,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// The work could not be done: exit code 1.
     Work(String),
+    /// A text was wrong, and that has been said already: exit code 2.
+    Reported,
     /// Writing to standard output failed: exit code 1, unless it was closed.
     Output(io::Error),
 }
@@ -25,10 +27,18 @@ impl Failure {
         Failure::Work(what.to_string())
     }
 
+    /// Writes the failure to standard error.
+    pub(crate) fn report(&self, place: &str) {
+        if !matches!(self, Failure::Reported) {
+            // Where even that cannot be written, the exit code still tells.
+            let _ = writeln!(io::stderr(), "relayout: {place}{self}");
+        }
+    }
+
     /// The code that the process exits with.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Usage(_) => 2,
+            Failure::Usage(_) | Failure::Reported => 2,
             Failure::Work(_) | Failure::Output(_) => 1,
         }
     }
@@ -43,6 +53,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Usage(what) | Failure::Work(what) => f.write_str(what),
+            Failure::Reported => f.write_str("told above"),
             Failure::Output(e) => write!(f, "standard output: {e}"),
         }
     }

@@ -9,13 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// The name of an input or output for messages.
+/// The name of an input for messages.
 pub(crate) fn name(path: &Path) -> String {
-    if is_standard(path) {
-        "standard stream".to_owned()
-    } else {
-        path.display().to_string()
-    }
+    if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
 /// Whether `path` is `-`: standard input or output.
@@ -48,38 +44,27 @@ pub(crate) fn read_exactly(
     let mut data = Vec::new();
     // One byte more tells an input that is too long.
     let most = bytes.saturating_add(1);
-    let read = input
-        .take(most)
-        .read_to_end(&mut data)
-        .map_err(|e| failed(path, e))?;
+    let read = input.take(most).read_to_end(&mut data).map_err(|e| failed(path, e))?;
     match u64::try_from(read) {
         Ok(n) if n == bytes => Ok(data),
-        Ok(n) if n < bytes => Err(failed(
-            path,
-            format_args!("holds {n} bytes, but {what} needs {bytes}"),
-        )),
-        _ => Err(failed(
-            path,
-            format_args!("holds more than the {bytes} bytes of {what}"),
-        )),
+        Ok(n) if n < bytes => {
+            Err(failed(path, format_args!("holds {n} bytes, but {what} needs {bytes}")))
+        }
+        _ => Err(failed(path, format_args!("holds more than the {bytes} bytes of {what}"))),
     }
 }
 
 /// A buffer of `bytes` zeros, or a failure where memory cannot hold it.
 pub(crate) fn allocate(bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
     let too_much = |limit: &str| {
-        Failure::work(format!(
-            "{what} takes {bytes} bytes, which is more than {limit}"
-        ))
+        Failure::work(format!("{what} takes {bytes} bytes, which is more than {limit}"))
     };
     if available_memory_bytes().is_some_and(|available| bytes > available) {
         return Err(too_much("the memory that is free"));
     }
     let length = usize::try_from(bytes).map_err(|_| too_much("this machine can address"))?;
     let mut buffer = Vec::new();
-    buffer
-        .try_reserve_exact(length)
-        .map_err(|_| too_much("can be allocated"))?;
+    buffer.try_reserve_exact(length).map_err(|_| too_much("can be allocated"))?;
     buffer.resize(length, 0);
     Ok(buffer)
 }
@@ -88,15 +73,8 @@ pub(crate) fn allocate(bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
 /// Linux grants far more than that, and ends the process when it is used.
 fn available_memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024)
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Where a command writes its result.
@@ -112,10 +90,7 @@ impl Output {
         if !is_standard(path) && !force && path.symlink_metadata().is_ok() {
             return Err(exists(path));
         }
-        Ok(Output {
-            path: path.to_owned(),
-            force,
-        })
+        Ok(Output { path: path.to_owned(), force })
     }
 
     /// Writes all of `parts`, or leaves the file as it was.
@@ -127,16 +102,9 @@ impl Output {
         }
         let fail = |e: io::Error| failed(&self.path, e);
         // A device or a pipe is written in place: it cannot be replaced.
-        if self
-            .path
-            .metadata()
-            .is_ok_and(|m| !m.is_file() && !m.is_dir())
-        {
+        if self.path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
             let mut file = File::options().write(true).open(&self.path).map_err(fail)?;
-            return parts
-                .iter()
-                .try_for_each(|part| file.write_all(part))
-                .map_err(fail);
+            return parts.iter().try_for_each(|part| file.write_all(part)).map_err(fail);
         }
         if self.path.is_dir() {
             return Err(failed(&self.path, "is a directory"));
@@ -152,22 +120,15 @@ impl Output {
             // As a file that is simply created; the umask takes its part.
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        let mut file = builder
-            .prefix(".relayout-")
-            .tempfile_in(folder)
-            .map_err(fail)?;
-        parts
-            .iter()
-            .try_for_each(|part| file.write_all(part))
-            .map_err(fail)?;
+        let mut file = builder.prefix(".relayout-").tempfile_in(folder).map_err(fail)?;
+        parts.iter().try_for_each(|part| file.write_all(part)).map_err(fail)?;
         if self.force {
             file.persist(&self.path).map_err(|e| fail(e.error))?;
         } else {
-            file.persist_noclobber(&self.path)
-                .map_err(|e| match e.error.kind() {
-                    io::ErrorKind::AlreadyExists => exists(&self.path),
-                    _ => fail(e.error),
-                })?;
+            file.persist_noclobber(&self.path).map_err(|e| match e.error.kind() {
+                io::ErrorKind::AlreadyExists => exists(&self.path),
+                _ => fail(e.error),
+            })?;
         }
         Ok(())
     }
@@ -175,16 +136,12 @@ impl Output {
     /// Where reports go: to standard error where the result goes to standard
     /// output.
     pub(crate) fn report_to(&self) -> Box<dyn Write> {
-        if is_standard(&self.path) {
-            Box::new(io::stderr())
-        } else {
-            Box::new(io::stdout())
-        }
+        if is_standard(&self.path) { Box::new(io::stderr()) } else { Box::new(io::stdout()) }
     }
 
     /// The name of the output for reports.
     pub(crate) fn name(&self) -> String {
-        name(&self.path)
+        if is_standard(&self.path) { "standard output".to_owned() } else { name(&self.path) }
     }
 }
 
@@ -197,17 +154,13 @@ fn exists(path: &Path) -> Failure {
 pub(crate) fn texts(
     arguments: &[String],
 ) -> impl Iterator<Item = Result<(String, String), Failure>> {
-    arguments
-        .iter()
-        .flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
-            if argument == "-" {
-                Box::new(
-                    stdin_lines().map(|line| line.map(|(n, text)| (text, format!("line {n}: ")))),
-                )
-            } else {
-                Box::new(std::iter::once(Ok((argument.clone(), String::new()))))
-            }
-        })
+    arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = _>> {
+        if argument == "-" {
+            Box::new(stdin_lines().map(|line| line.map(|(n, text)| (text, format!("line {n}: ")))))
+        } else {
+            Box::new(std::iter::once(Ok((argument.clone(), String::new()))))
+        }
+    })
 }
 
 /// The lines of standard input with their numbers, counted from 1. What is not

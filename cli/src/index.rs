@@ -74,11 +74,7 @@ fn logical_index(map: &ImageMap, text: &str, json: bool) -> Result<String, Failu
     Ok(match index {
         index if json => json!({ "image_element": image_element, "at": index }).to_string(),
         None => "padding".to_owned(),
-        Some(index) => index
-            .iter()
-            .map(u64::to_string)
-            .collect::<Vec<_>>()
-            .join(","),
+        Some(index) => index.iter().map(u64::to_string).collect::<Vec<_>>().join(","),
     })
 }
 

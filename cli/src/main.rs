@@ -28,7 +28,6 @@ mod index;
 mod npy;
 mod parse;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -44,7 +43,7 @@ use clap::{Parser, Subcommand};
 /// a text that is no shape. Errors go to standard error. A file called `-` is
 /// standard input or output.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "relayout", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -83,8 +82,7 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
-            // Where even that cannot be written, the exit code still tells.
-            let _ = writeln!(std::io::stderr(), "relayout: {failure}");
+            failure.report("");
             ExitCode::from(failure.exit_code())
         }
     }

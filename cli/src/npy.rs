@@ -36,10 +36,7 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
     let mut input = files::open(path)?;
     let header = read_header(path, &mut *input)?;
     let DType::Plain(type_str) = header.dtype() else {
-        return Err(files::failed(
-            path,
-            "holds records, not the elements of one type",
-        ));
+        return Err(files::failed(path, "holds records, not the elements of one type"));
     };
     let unit = swapped_bytes(&type_str).ok_or_else(|| {
         files::failed(
@@ -48,9 +45,7 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
         )
     })?;
     let bounds = header.shape().to_vec();
-    let bytes = bounds
-        .iter()
-        .try_fold(type_str.size_field(), |n, &bound| n.checked_mul(bound));
+    let bytes = bounds.iter().try_fold(type_str.size_field(), |n, &bound| n.checked_mul(bound));
     // A bound of 0 makes it 0 whatever stands before.
     let bytes = if bounds.contains(&0) { Some(0) } else { bytes };
     let bytes = bytes.ok_or_else(|| {
@@ -64,20 +59,13 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
     if type_str.endianness() == Endianness::Big {
         data.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
     }
-    Ok(Array {
-        type_str,
-        bounds,
-        order: header.order(),
-        data,
-    })
+    Ok(Array { type_str, bounds, order: header.order(), data })
 }
 
 /// The bytes that stand the other way round in a big-endian file, or `None`
 /// for types that are no numbers.
 fn swapped_bytes(type_str: &TypeStr) -> Option<usize> {
-    let bytes = usize::try_from(type_str.size_field())
-        .ok()
-        .filter(|&n| n > 0)?;
+    let bytes = usize::try_from(type_str.size_field()).ok().filter(|&n| n > 0)?;
     match type_str.type_char() {
         TypeChar::Bool | TypeChar::Int | TypeChar::Uint | TypeChar::Float => Some(bytes),
         TypeChar::Complex => Some(bytes / 2),
@@ -99,16 +87,11 @@ fn read_header(path: &Path, input: &mut dyn Read) -> Result<NpyHeader, Failure> 
         [2 | 3, 0] => 4,
         _ => {
             let version = format!("{}.{}", start[6], start[7]);
-            return Err(fail(&format_args!(
-                "its version is {version}, not 1.0, 2.0 or 3.0"
-            )));
+            return Err(fail(&format_args!("its version is {version}, not 1.0, 2.0 or 3.0")));
         }
     };
     let length = read_bytes(input, length_bytes).map_err(|e| fail(&e))?;
-    let header_bytes = length
-        .iter()
-        .rev()
-        .fold(0, |n, &byte| n << 8 | u64::from(byte));
+    let header_bytes = length.iter().rev().fold(0, |n, &byte| n << 8 | u64::from(byte));
     if header_bytes > MAX_HEADER_BYTES {
         let limit =
             format_args!("its header claims {header_bytes} bytes, more than {MAX_HEADER_BYTES}");
@@ -116,9 +99,7 @@ fn read_header(path: &Path, input: &mut dyn Read) -> Result<NpyHeader, Failure> 
     }
     let mut header = read_bytes(input, header_bytes).map_err(|e| fail(&e))?;
     if depth(&header) > MAX_HEADER_DEPTH {
-        return Err(fail(&format_args!(
-            "its header nests deeper than {MAX_HEADER_DEPTH}"
-        )));
+        return Err(fail(&format_args!("its header nests deeper than {MAX_HEADER_DEPTH}")));
     }
     for (float, raw) in [(b"'<f1'", b"'<V1'"), (b"'|f1'", b"'|V1'")] {
         if let Some(at) = header.windows(float.len()).position(|w| w == float) {
@@ -133,16 +114,11 @@ fn read_header(path: &Path, input: &mut dyn Read) -> Result<NpyHeader, Failure> 
 /// The next `n` bytes, or an error if the input ends before them.
 fn read_bytes(input: &mut dyn Read, n: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = input
-        .take(n)
-        .read_to_end(&mut bytes)
-        .map_err(|e| e.to_string())?;
+    let read = input.take(n).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
     if u64::try_from(read) == Ok(n) {
         Ok(bytes)
     } else {
-        Err(format!(
-            "it ends {read} bytes into the {n} bytes that should come next"
-        ))
+        Err(format!("it ends {read} bytes into the {n} bytes that should come next"))
     }
 }
 

@@ -81,11 +81,7 @@ impl Layout {
         }
         for (entry, &dimension) in minor_to_major.iter().enumerate() {
             if dimension >= rank {
-                return Err(ShapeError::NoSuchDimension {
-                    entry,
-                    dimension,
-                    rank,
-                });
+                return Err(ShapeError::NoSuchDimension { entry, dimension, rank });
             }
             if minor_to_major[..entry].contains(&dimension) {
                 return Err(ShapeError::RepeatedDimension { entry, dimension });
@@ -181,9 +177,7 @@ impl Layout {
     /// `space` is more than 127.
     pub fn with_memory_space(mut self, space: u8) -> Result<Self, ShapeError> {
         if space > 127 {
-            return Err(ShapeError::MemorySpace {
-                space: space.into(),
-            });
+            return Err(ShapeError::MemorySpace { space: space.into() });
         }
         self.memory_space = space;
         Ok(self)
@@ -308,9 +302,7 @@ impl Tile {
     pub fn new(entries: impl Into<Vec<TileEntry>>) -> Result<Self, ShapeError> {
         let entries = entries.into();
         if entries.len() > MAX_RANK {
-            return Err(ShapeError::TooManyDimensions {
-                count: entries.len(),
-            });
+            return Err(ShapeError::TooManyDimensions { count: entries.len() });
         }
         for (entry, e) in entries.iter().enumerate() {
             match *e {
@@ -345,10 +337,7 @@ impl Split {
     /// A split of `dimension` at `indices`.
     #[must_use]
     pub fn new(dimension: usize, indices: impl Into<Vec<u64>>) -> Self {
-        Split {
-            dimension,
-            indices: indices.into(),
-        }
+        Split { dimension, indices: indices.into() }
     }
 
     /// The dimension that is split.

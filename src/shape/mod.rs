@@ -95,11 +95,7 @@ impl Shape {
         dimensions: impl Into<Vec<Bound>>,
         layout: Layout,
     ) -> Result<Self, ShapeError> {
-        let shape = Shape {
-            element_type,
-            dimensions: dimensions.into(),
-            layout,
-        };
+        let shape = Shape { element_type, dimensions: dimensions.into(), layout };
         shape.check()?;
         Ok(shape)
     }
@@ -180,11 +176,7 @@ impl Shape {
     /// [`ShapeError::Unbounded`] where a dimension has no bound.
     pub fn physical_bounds(&self) -> Result<Vec<u64>, ShapeError> {
         let bounds = self.bounds()?;
-        Ok(self
-            .layout
-            .major_to_minor()
-            .map(|dimension| bounds[dimension])
-            .collect())
+        Ok(self.layout.major_to_minor().map(|dimension| bounds[dimension]).collect())
     }
 
     /// The width of an element in the image, in bits.
@@ -202,9 +194,7 @@ impl Shape {
     /// ```
     #[must_use]
     pub fn element_bits(&self) -> u32 {
-        self.layout
-            .element_bits()
-            .unwrap_or(8 * self.element_type.host_bytes())
+        self.layout.element_bits().unwrap_or(8 * self.element_type.host_bytes())
     }
 
     /// The same array as host memory has it: dense and row-major, each element
@@ -244,19 +234,12 @@ impl Shape {
         if let Some(bits) = self.layout.element_bits()
             && !self.element_type.image_bits().any(|n| n == bits)
         {
-            return Err(ShapeError::ElementBits {
-                bits,
-                element_type: self.element_type,
-            });
+            return Err(ShapeError::ElementBits { bits, element_type: self.element_type });
         }
         for (split, config) in self.layout.splits().iter().enumerate() {
             let dimension = config.dimension();
             if dimension >= rank {
-                return Err(ShapeError::SplitDimension {
-                    split,
-                    dimension,
-                    rank,
-                });
+                return Err(ShapeError::SplitDimension { split, dimension, rank });
             }
         }
         // A dimension without a bound counts as 1: the least image there can be.

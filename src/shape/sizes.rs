@@ -44,10 +44,7 @@ impl Sizes {
     /// Image elements for each element: 1 where nothing is padded, and for an
     /// array without elements.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a ratio needs no more than 53 bits"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a ratio needs no more than 53 bits")]
     pub fn padding_ratio(&self) -> f64 {
         if self.elements == 0 {
             return 1.0;
@@ -75,10 +72,7 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Warning::ArraySizeDiffers {
-                image_bytes,
-                array_size_bytes,
-            } => write!(
+            Warning::ArraySizeDiffers { image_bytes, array_size_bytes } => write!(
                 f,
                 "the image has {image_bytes} bytes, but XLA's ArraySize, which counts the first \
                  tile and the tail padding alignment only, says {array_size_bytes}"
@@ -106,13 +100,9 @@ impl Shape {
         let array_size_elements = self.array_size_elements(tiling)?;
 
         let bytes = |elements: u64, bits: u32| {
-            elements
-                .checked_mul(bits.into())
-                .map(|bits| bits.div_ceil(8))
-                .ok_or(ShapeError::ImageBitsTooMany {
-                    image_elements: elements,
-                    element_bits: bits,
-                })
+            elements.checked_mul(bits.into()).map(|bits| bits.div_ceil(8)).ok_or(
+                ShapeError::ImageBitsTooMany { image_elements: elements, element_bits: bits },
+            )
         };
         Ok(Sizes {
             elements,
@@ -141,17 +131,10 @@ impl Shape {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn warnings(&self) -> Result<Vec<Warning>, ShapeError> {
-        let Sizes {
-            image_bytes,
-            array_size_bytes,
-            ..
-        } = self.sizes()?;
+        let Sizes { image_bytes, array_size_bytes, .. } = self.sizes()?;
         let mut warnings = Vec::new();
         if image_bytes != array_size_bytes {
-            warnings.push(Warning::ArraySizeDiffers {
-                image_bytes,
-                array_size_bytes,
-            });
+            warnings.push(Warning::ArraySizeDiffers { image_bytes, array_size_bytes });
         }
         if !self.layout().splits().is_empty() {
             warnings.push(Warning::SplitsIgnored);
@@ -190,10 +173,7 @@ mod tests {
     #[test]
     fn bits_are_rounded_up_to_bytes_once() {
         let s = sizes("s4[3,3]{1,0:E(4)}");
-        assert_eq!(
-            (s.element_bits, s.data_bytes, s.image_bytes, s.host_bytes),
-            (4, 5, 5, 9)
-        );
+        assert_eq!((s.element_bits, s.data_bytes, s.image_bytes, s.host_bytes), (4, 5, 5, 9));
         let s = sizes("pred[1,3]{1,0:T(32,128)(32,1)E(1)}");
         assert_eq!((s.data_bytes, s.image_bytes, s.host_bytes), (1, 512, 3));
     }
@@ -209,10 +189,7 @@ mod tests {
     fn more_bits_than_fit_are_an_error() {
         let shape: Shape = "f32[2305843009213693952]".parse().unwrap();
         let elements = 1 << 61;
-        let e = ShapeError::ImageBitsTooMany {
-            image_elements: elements,
-            element_bits: 32,
-        };
+        let e = ShapeError::ImageBitsTooMany { image_elements: elements, element_bits: 32 };
         assert_eq!(shape.sizes(), Err(e));
         assert_eq!(sizes("u8[2305843009213693951]").image_bytes, (1 << 61) - 1);
     }

@@ -231,31 +231,17 @@ impl<'a> Parser<'a> {
         let found = rest.chars().next().map(|first| {
             let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let length = match first {
-                '-' => {
-                    1 + rest[1..]
-                        .find(|c: char| !is_word(c))
-                        .unwrap_or(rest.len() - 1)
-                }
+                '-' => 1 + rest[1..].find(|c: char| !is_word(c)).unwrap_or(rest.len() - 1),
                 c if is_word(c) => rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()),
                 c => c.len_utf8(),
             };
             shorten(&rest[..length])
         });
         // Enough of the text to know the place again, on one line.
-        let before = self.text[..at]
-            .char_indices()
-            .rev()
-            .take(48)
-            .last()
-            .map_or(at, |(i, _)| i);
-        let after = rest
-            .char_indices()
-            .nth(32)
-            .map_or(self.text.len(), |(i, _)| at + i);
+        let before = self.text[..at].char_indices().rev().take(48).last().map_or(at, |(i, _)| i);
+        let after = rest.char_indices().nth(32).map_or(self.text.len(), |(i, _)| at + i);
         let one_line = |part: &str| -> String {
-            part.chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .collect()
+            part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
         };
         let mut excerpt = one_line(&self.text[before..at]);
         if before > 0 {
@@ -266,13 +252,7 @@ impl<'a> Parser<'a> {
         if after < self.text.len() {
             excerpt += " …";
         }
-        ParseError(Box::new(Inner {
-            at,
-            kind,
-            found,
-            excerpt,
-            column,
-        }))
+        ParseError(Box::new(Inner { at, kind, found, excerpt, column }))
     }
 
     // Tokens.
@@ -285,9 +265,8 @@ impl<'a> Parser<'a> {
         loop {
             let rest = &self.text[self.at..];
             if let Some(comment) = rest.strip_prefix("/*") {
-                let length = comment
-                    .find("*/")
-                    .ok_or_else(|| self.error(ParseErrorKind::OpenComment))?;
+                let length =
+                    comment.find("*/").ok_or_else(|| self.error(ParseErrorKind::OpenComment))?;
                 self.at += length + 4;
             } else if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
@@ -312,11 +291,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, token: &str, what: &'static str) -> Result<(), ParseError> {
-        if self.eat(token)? {
-            Ok(())
-        } else {
-            Err(self.expected(what))
-        }
+        if self.eat(token)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
     /// The word that comes next, which may be empty; it is not taken.
@@ -383,9 +358,7 @@ impl<'a> Parser<'a> {
         if word.is_empty() {
             return Err(self.expected("an element type, such as `f32`"));
         }
-        let element_type = word
-            .parse()
-            .map_err(|_| self.error(ParseErrorKind::UnknownType))?;
+        let element_type = word.parse().map_err(|_| self.error(ParseErrorKind::UnknownType))?;
         self.at += word.len();
         Ok(element_type)
     }
@@ -528,10 +501,7 @@ impl<'a> Parser<'a> {
                 return Err(self.expected(ATTRIBUTE));
             }
         }
-        self.expect(
-            "}",
-            "`}`, or an attribute in the order D T L # * E S SC P M",
-        )?;
+        self.expect("}", "`}`, or an attribute in the order D T L # * E S SC P M")?;
         Ok((layout, at))
     }
 
@@ -578,9 +548,7 @@ impl<'a> Parser<'a> {
         self.skip_blank()?;
         if self.eat_word("T")? || self.peek() == Some(b'(') {
             let tiles = self.tiles(&mut at.tiles)?;
-            layout = layout
-                .with_tiles(tiles)
-                .map_err(|e| self.meaningless(self.at, e))?;
+            layout = layout.with_tiles(tiles).map_err(|e| self.meaningless(self.at, e))?;
         }
         if self.eat_word("L")? {
             let (number_at, n) = self.number_in_parentheses("an alignment in elements")?;
@@ -608,9 +576,7 @@ impl<'a> Parser<'a> {
         }
         if self.eat_word("SC")? {
             let splits = self.splits(&mut at.splits)?;
-            layout = layout
-                .with_splits(splits)
-                .map_err(|e| self.meaningless(self.at, e))?;
+            layout = layout.with_splits(splits).map_err(|e| self.meaningless(self.at, e))?;
         }
         if self.eat_word("P")? {
             self.expect("(", "`(` and a shape")?;
@@ -672,13 +638,11 @@ impl<'a> Parser<'a> {
                 return Err(self.meaningless(self.at, ShapeError::TooManyDimensions { count }));
             }
             entries_at.push(self.at);
-            entries.push(
-                if self.eat("*")? || self.eat("∗")? || self.eat_word_minus_one()? {
-                    TileEntry::Combine
-                } else {
-                    TileEntry::Bound(self.number(ENTRY)?)
-                },
-            );
+            entries.push(if self.eat("*")? || self.eat("∗")? || self.eat_word_minus_one()? {
+                TileEntry::Combine
+            } else {
+                TileEntry::Bound(self.number(ENTRY)?)
+            });
             if self.eat(")")? {
                 break;
             }

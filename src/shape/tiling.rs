@@ -98,13 +98,7 @@ impl Tiling {
             levels.push(Level::take(&mut bounds, tile).ok_or(too_large)?);
             image_elements = product(&bounds).ok_or(too_large)?;
         }
-        Ok(Tiling {
-            physical_bounds,
-            levels,
-            image_bounds: bounds,
-            elements,
-            image_elements,
-        })
+        Ok(Tiling { physical_bounds, levels, image_bounds: bounds, elements, image_elements })
     }
 }
 
@@ -125,24 +119,14 @@ impl Level {
                 continue;
             };
             let parts = std::mem::take(&mut parts);
-            let dimension = TiledDimension {
-                bound: product(&parts)?,
-                parts,
-                tile,
-            };
+            let dimension = TiledDimension { bound: product(&parts)?, parts, tile };
             // Rounding up, as XLA does it, has to stay in range too.
-            dimension
-                .bound
-                .checked_add(tile - 1)
-                .filter(|&n| n <= MAX_ELEMENTS)?;
+            dimension.bound.checked_add(tile - 1).filter(|&n| n <= MAX_ELEMENTS)?;
             dimensions.push(dimension);
         }
         bounds.extend(dimensions.iter().map(TiledDimension::tiles));
         bounds.extend(dimensions.iter().map(|d| d.tile));
-        Some(Level {
-            leading_ones,
-            dimensions,
-        })
+        Some(Level { leading_ones, dimensions })
     }
 }
 
@@ -152,10 +136,7 @@ fn product(bounds: &[u64]) -> Option<u64> {
     if bounds.contains(&0) {
         return Some(0);
     }
-    bounds
-        .iter()
-        .try_fold(1_u64, |a, &b| a.checked_mul(b))
-        .filter(|&n| n <= MAX_ELEMENTS)
+    bounds.iter().try_fold(1_u64, |a, &b| a.checked_mul(b)).filter(|&n| n <= MAX_ELEMENTS)
 }
 
 #[cfg(test)]
@@ -184,10 +165,7 @@ mod tests {
         assert_eq!(t.levels[0].dimensions[0].parts, [2, 7, 8]);
 
         let t = tiling(&[], "(256)").unwrap();
-        assert_eq!(
-            (t.levels[0].leading_ones, t.image_bounds),
-            (1, vec![1, 256])
-        );
+        assert_eq!((t.levels[0].leading_ones, t.image_bounds), (1, vec![1, 256]));
     }
 
     #[test]
@@ -197,14 +175,8 @@ mod tests {
         assert_eq!(product(&[half - 1, 2]), Some(MAX_ELEMENTS - 1));
         assert_eq!(product(&[half, 2, 0]), Some(0));
         // 2^62 elements in rows of 2, padded to rows of 3.
-        assert_eq!(
-            tiling(&[half / 2, 2], "(1,3)").unwrap().image_bounds,
-            [half / 2, 1, 1, 3]
-        );
-        assert_eq!(
-            tiling(&[half, 1], "(1,3)"),
-            Err(ShapeError::ImageTooLarge { tile: 0 })
-        );
+        assert_eq!(tiling(&[half / 2, 2], "(1,3)").unwrap().image_bounds, [half / 2, 1, 1, 3]);
+        assert_eq!(tiling(&[half, 1], "(1,3)"), Err(ShapeError::ImageTooLarge { tile: 0 }));
         assert_eq!(
             tiling(&[8], "(2)(9223372036854775807)"),
             Err(ShapeError::ImageTooLarge { tile: 1 })

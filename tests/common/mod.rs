@@ -10,26 +10,19 @@ use serde_json::Value;
 
 /// The lines of a corpus file. Its README tells where each comes from.
 pub(crate) fn lines(name: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     text.lines().map(str::to_owned).collect()
 }
 
 /// The lines of a corpus file of JSON objects.
 pub(crate) fn json_lines(name: &str) -> Vec<Value> {
-    lines(name)
-        .iter()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines(name).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The string under `key`.
 pub(crate) fn text<'a>(object: &'a Value, key: &str) -> &'a str {
-    object[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("no text `{key}` in {object}"))
+    object[key].as_str().unwrap_or_else(|| panic!("no text `{key}` in {object}"))
 }
 
 /// A shape whose text is known to be right.
@@ -41,10 +34,7 @@ pub(crate) fn shape(text: &str) -> Shape {
 /// three tiles, combined dimensions, tiles longer than the rank, zero bounds.
 pub(crate) fn arb_shape() -> impl Strategy<Value = Shape> {
     let bound = prop_oneof![8 => 1..12_u64, 1 => Just(0_u64), 1 => Just(1_u64)];
-    (
-        prop::collection::vec(bound, 0..5),
-        prop::collection::vec(arb_tile(), 0..4),
-    )
+    (prop::collection::vec(bound, 0..5), prop::collection::vec(arb_tile(), 0..4))
         .prop_flat_map(|(bounds, tiles)| {
             let order: Vec<usize> = (0..bounds.len()).collect();
             (

@@ -148,11 +148,7 @@ impl TileNumbers {
             TileEntry::Combine => 1,
         };
         // An image of no elements may have tiles beyond all numbers.
-        let tile_elements = tile
-            .entries()
-            .iter()
-            .map(bound)
-            .fold(1, u64::saturating_mul);
+        let tile_elements = tile.entries().iter().map(bound).fold(1, u64::saturating_mul);
         Ok(Some(TileNumbers { map, tile_elements }))
     }
 
@@ -185,15 +181,10 @@ impl Drawing {
             levels: [TileNumbers::new(shape, 0)?, TileNumbers::new(shape, 1)?],
             bounds: shape.bounds()?,
         };
-        let mut drawing = Drawing {
-            title: shape.to_string(),
-            grids: Vec::new(),
-            notes: Vec::new(),
-        };
+        let mut drawing =
+            Drawing { title: shape.to_string(), grids: Vec::new(), notes: Vec::new() };
         if maps.map.elements() == 0 {
-            drawing
-                .notes
-                .push("the array has no elements, and its image no bytes".to_owned());
+            drawing.notes.push("the array has no elements, and its image no bytes".to_owned());
             return Ok(drawing);
         }
         drawing.array(&maps, &columns)?;
@@ -218,10 +209,8 @@ impl Drawing {
             let caption = match leading {
                 [] => "array: where each element stands in the image".to_owned(),
                 _ => {
-                    let leading: String = first[..leading.len()]
-                        .iter()
-                        .map(|i| format!("{i},"))
-                        .collect();
+                    let leading: String =
+                        first[..leading.len()].iter().map(|i| format!("{i},")).collect();
                     format!("array [{leading}:,:]: where each element stands in the image")
                 }
             };
@@ -229,18 +218,11 @@ impl Drawing {
                 let number = slice * rows * row_elements + row * row_elements + column;
                 let index = maps.map.row_major_index(number)?;
                 let number = Some(maps.map.image_element(&index)?);
-                Ok(Cell {
-                    number,
-                    tiles: maps.tiles_of(&index)?,
-                })
+                Ok(Cell { number, tiles: maps.tiles_of(&index)? })
             };
             let row = |row| (0..drawn_columns).map(|column| cell(row, column)).collect();
             let rows = (0..drawn_rows).map(row).collect::<Result<_, _>>()?;
-            self.grids.push(Grid {
-                caption,
-                digits,
-                rows,
-            });
+            self.grids.push(Grid { caption, digits, rows });
         }
         if drawn_rows < rows || drawn_columns < row_elements {
             self.notes.push(format!(
@@ -250,10 +232,7 @@ impl Drawing {
             ));
         }
         if slices > MOST_SLICES {
-            self.notes.push(format!(
-                "{MOST_SLICES} of {} slices are drawn",
-                grouped(slices)
-            ));
+            self.notes.push(format!("{MOST_SLICES} of {} slices are drawn", grouped(slices)));
         }
         Ok(())
     }
@@ -266,10 +245,8 @@ impl Drawing {
             Some(level) => level.tile_elements,
             None => maps.bounds.last().copied().unwrap_or(1),
         };
-        let row_elements = (1..=columns(digits))
-            .rev()
-            .find(|n| in_row.is_multiple_of(*n))
-            .unwrap_or(1);
+        let row_elements =
+            (1..=columns(digits)).rev().find(|n| in_row.is_multiple_of(*n)).unwrap_or(1);
         let image_elements = maps.map.image_elements();
         let drawn = image_elements.min(row_elements * MOST_ROWS);
 
@@ -280,10 +257,7 @@ impl Drawing {
                     number: Some(maps.map.row_major_number(&index)?),
                     tiles: maps.tiles_of(&index)?,
                 },
-                None => Cell {
-                    number: None,
-                    tiles: [None; 2],
-                },
+                None => Cell { number: None, tiles: [None; 2] },
             });
         }
         // Where every tile lies in one piece, padding belongs to the tile
@@ -291,33 +265,19 @@ impl Drawing {
         for (i, level) in maps.levels.iter().enumerate() {
             let Some(level) = level else { continue };
             let by_place = |k: usize| u64::try_from(k).unwrap_or(u64::MAX) / level.tile_elements;
-            let in_one_piece = cells
-                .iter()
-                .enumerate()
-                .all(|(k, c)| c.tiles[i].is_none_or(|t| t == by_place(k)));
+            let in_one_piece =
+                cells.iter().enumerate().all(|(k, c)| c.tiles[i].is_none_or(|t| t == by_place(k)));
             if in_one_piece {
-                cells
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(k, c)| c.tiles[i] = Some(by_place(k)));
+                cells.iter_mut().enumerate().for_each(|(k, c)| c.tiles[i] = Some(by_place(k)));
             }
         }
         let mut rows = Vec::new();
         let mut cells = cells.into_iter().peekable();
         while cells.peek().is_some() {
-            rows.push(
-                cells
-                    .by_ref()
-                    .take(usize::try_from(row_elements).unwrap_or(1))
-                    .collect(),
-            );
+            rows.push(cells.by_ref().take(usize::try_from(row_elements).unwrap_or(1)).collect());
         }
         let caption = "image: which element stands at each place, row-major; · is padding";
-        self.grids.push(Grid {
-            caption: caption.to_owned(),
-            digits,
-            rows,
-        });
+        self.grids.push(Grid { caption: caption.to_owned(), digits, rows });
         if drawn < image_elements {
             self.notes.push(format!(
                 "of the image, {drawn} of {} elements are drawn",
@@ -335,8 +295,5 @@ fn digits(n: u64) -> u64 {
 
 /// Which of `colors` colours a tile has, all tiles in turn.
 fn turn(tile: u64, colors: usize) -> usize {
-    u64::try_from(colors)
-        .ok()
-        .and_then(|n| usize::try_from(tile % n).ok())
-        .unwrap_or(0)
+    u64::try_from(colors).ok().and_then(|n| usize::try_from(tile % n).ok()).unwrap_or(0)
 }

@@ -3,9 +3,8 @@
 use super::{Boundary, Drawing, Grid};
 
 /// Fill colours of the tiles in turn.
-const FILLS: [&str; 7] = [
-    "#bfdbfe", "#fed7aa", "#bbf7d0", "#fbcfe8", "#fef08a", "#ddd6fe", "#a5f3fc",
-];
+const FILLS: [&str; 7] =
+    ["#bfdbfe", "#fed7aa", "#bbf7d0", "#fbcfe8", "#fef08a", "#ddd6fe", "#a5f3fc"];
 
 const MARGIN: u64 = 24;
 const CELL_HEIGHT: u64 = 26;
@@ -116,16 +115,11 @@ fn render_grid(grid: &Grid, top: u64, body: &mut String) -> u64 {
 }
 
 fn line(y: u64, class: &str, text: &str) -> String {
-    format!(
-        "<text x=\"{MARGIN}\" y=\"{y}\" class=\"{class}\">{}</text>\n",
-        escape(text)
-    )
+    format!("<text x=\"{MARGIN}\" y=\"{y}\" class=\"{class}\">{}</text>\n", escape(text))
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn chars(text: &str) -> u64 {

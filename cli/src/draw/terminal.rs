@@ -38,13 +38,11 @@ fn render_grid(grid: &Grid, color: bool, text: &mut String) {
                 }
                 None => *text += &label,
             }
-            text.push(
-                match row.get(c + 1).map(|next| Boundary::between(cell, next)) {
-                    None | Some(Some(Boundary::Tile)) => '│',
-                    Some(Some(Boundary::Subtile)) => '┊',
-                    Some(None) => ' ',
-                },
-            );
+            text.push(match row.get(c + 1).map(|next| Boundary::between(cell, next)) {
+                None | Some(Some(Boundary::Tile)) => '│',
+                Some(Some(Boundary::Subtile)) => '┊',
+                Some(None) => ' ',
+            });
         }
         text.push('\n');
     }
@@ -52,11 +50,8 @@ fn render_grid(grid: &Grid, color: bool, text: &mut String) {
 
 /// The line between two rows, where any of their cells are parted.
 fn rule(above: &[Cell], below: &[Cell], width: usize) -> Option<String> {
-    let boundaries: Vec<_> = above
-        .iter()
-        .zip(below)
-        .map(|(a, b)| Boundary::between(a, b))
-        .collect();
+    let boundaries: Vec<_> =
+        above.iter().zip(below).map(|(a, b)| Boundary::between(a, b)).collect();
     if boundaries.iter().all(Option::is_none) {
         return None;
     }

@@ -1,0 +1,552 @@
+//! The tool as its users meet it: commands, files, exit codes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use relayout::{Shape, oracle};
+use serde_json::Value;
+
+/// A folder of the test's own, removed at its end.
+struct Scratch(tempfile::TempDir);
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.path(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The files that are there.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.0.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// What a command printed, and how it ended.
+struct Outcome {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Outcome {
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    fn lines(&self) -> Vec<&str> {
+        self.text().lines().collect()
+    }
+
+    fn json(&self) -> Vec<Value> {
+        self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn relayout_with(arguments: &[&str], stdin: impl Into<Vec<u8>>) -> Outcome {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_relayout"));
+    let output = command.args(arguments).write_stdin(stdin).output().unwrap();
+    Outcome {
+        code: output.status.code().expect("ended by itself"),
+        stdout: output.stdout,
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A command that must succeed and be silent on standard error.
+fn ok(arguments: &[&str]) -> Outcome {
+    let outcome = relayout_with(arguments, "");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
+    outcome
+}
+
+/// A command that must fail with `code`, printing nothing but an error that
+/// holds each of `parts`.
+fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
+    let outcome = relayout_with(arguments, "");
+    assert_eq!(outcome.code, code, "{arguments:?}: {}", outcome.stderr);
+    assert_eq!(outcome.text(), "", "{arguments:?}");
+    for part in parts {
+        assert!(outcome.stderr.contains(part), "{arguments:?}: {:?} in {}", part, outcome.stderr);
+    }
+}
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name)
+}
+
+fn numpy(name: &str) -> String {
+    data("numpy").join(format!("{name}.npy")).display().to_string()
+}
+
+/// The image of host bytes, by the library.
+fn image(text: &str, host: &[u8]) -> Vec<u8> {
+    let shape: Shape = text.parse().unwrap();
+    let mut image = vec![0; shape.sizes().unwrap().image_bytes as usize];
+    oracle::pack(&shape, host, &mut image).unwrap();
+    image
+}
+
+/// A NumPy file as NumPy 1 writes it.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    file.extend(header.bytes());
+    file.extend(data);
+    file
+}
+
+// parse
+
+#[test]
+fn parse_answers_a_line_for_a_line() {
+    let texts = "F32[3,5]{1,0:(2,2)}\n\nf32[3\n{1,0:T(∗,128)}\r\n(s8[], token[])";
+    for arguments in [&["parse", "-"][..], &["parse"]] {
+        let answers = relayout_with(arguments, texts);
+        assert_eq!(answers.code, 0, "{}", answers.stderr);
+        let answers = answers.json();
+        assert_eq!(answers.len(), 5);
+        assert_eq!(answers[0]["canonical"], "f32[3,5]{1,0:T(2,2)}");
+        assert_eq!((&answers[1]["ok"], &answers[1]["at"]), (&false.into(), &0.into()));
+        assert_eq!((&answers[2]["text"], &answers[2]["at"]), (&"f32[3".into(), &5.into()));
+        assert_eq!(answers[3]["canonical"], "{1,0:T(*,128)}");
+        assert_eq!(answers[4]["canonical"], "(s8[], token[])");
+    }
+    let line = ok(&["parse", "f32[2]"]);
+    assert_eq!(line.text(), "{\"text\":\"f32[2]\",\"ok\":true,\"canonical\":\"f32[2]{0}\"}\n");
+}
+
+#[test]
+fn parse_gives_the_corpus_its_canonical_texts() {
+    let corpus = fs::read_to_string(data("xla_text_ok.jsonl")).unwrap();
+    let cases: Vec<Value> = corpus.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let texts: Vec<&str> = cases.iter().map(|case| case["text"].as_str().unwrap()).collect();
+    let answers = relayout_with(&["parse", "-"], texts.join("\n")).json();
+    assert_eq!(answers.len(), cases.len());
+    for (answer, case) in answers.iter().zip(&cases) {
+        assert_eq!(answer["canonical"], case["canonical"]);
+    }
+}
+
+#[test]
+fn parse_survives_what_is_not_utf_8() {
+    let answers = relayout_with(&["parse", "-"], b"f32[\xff]\nf32[1]\n".to_vec());
+    let answers = answers.json();
+    assert_eq!((&answers[0]["ok"], &answers[1]["ok"]), (&false.into(), &true.into()));
+}
+
+// explain
+
+#[test]
+fn explain_has_all_keys_in_their_order() {
+    let line = ok(&["explain", "--json", "f32[3,5]{0,1:T(2,2)}"]);
+    assert_eq!(
+        line.text(),
+        concat!(
+            r#"{"shape":"f32[3,5]{0,1:T(2,2)}","element_bits":32,"elements":15,"#,
+            r#""image_elements":24,"image_bytes":96,"array_size_bytes":96,"data_bytes":60,"#,
+            r#""padding_ratio":1.6,"physical_dims":[5,3],"steps":[{"transpose_by":[1,0]},"#,
+            r#"{"pad_to":[6,4]},{"reshape_to":[3,2,2,2]},{"transpose_by":[0,2,1,3]}],"#,
+            r#""warnings":[]}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn explain_takes_many_shapes_and_goes_on_after_a_bad_one() {
+    let shapes = "bf16[16,128]{1,0:T(8,128)(2,1)}\nf32[?]\nu8[\ns4[8]{0:E(4)}\n";
+    let outcome = relayout_with(&["explain", "--json", "pred[]", "-"], shapes);
+    assert_eq!(outcome.code, 2);
+    let names: Vec<Value> = outcome.json().iter().map(|o| o["shape"].clone()).collect();
+    assert_eq!(names, ["pred[]", "bf16[16,128]{1,0:T(8,128)(2,1)}", "s4[8]{0:E(4)}"]);
+    assert!(outcome.stderr.contains("line 2: f32[?]: dimension 0 has no bound"));
+    assert!(outcome.stderr.contains("line 3: at byte 3:"), "{}", outcome.stderr);
+}
+
+#[test]
+fn explain_tells_a_person_the_sizes_the_steps_and_the_warnings() {
+    let text = ok(&["explain", "f32[8,128]{1,0:T(8,128)(3,1)}"]);
+    for part in ["4,608 bytes", "4,096 bytes", "1. reshape to [1, 8, 1, 128]", "warning: the image"]
+    {
+        assert!(text.text().contains(part), "{part}: {}", text.text());
+    }
+    assert!(ok(&["explain", "f32[8,128]"]).text().contains("as it is"));
+}
+
+// index
+
+#[test]
+fn index_answers_in_both_directions() {
+    let figure_1 = "f32[3,5]{1,0:T(2,2)}";
+    assert_eq!(ok(&["index", figure_1, "--at", "2,3"]).text(), "17\n");
+    assert_eq!(ok(&["index", figure_1, "--image-element", "17"]).text(), "2,3\n");
+    assert_eq!(ok(&["index", figure_1, "--image-element", "19"]).text(), "padding\n");
+    assert_eq!(ok(&["index", "bf16[]{:T(256)}", "--at", ""]).text(), "0\n");
+    let json = ok(&["index", figure_1, "--at", "2, 3", "--json"]);
+    assert_eq!(json.text(), "{\"at\":[2,3],\"image_element\":17,\"bit_offset\":544}\n");
+
+    let all: String = (0..24).map(|k| format!("{k}\n")).collect();
+    let answers = relayout_with(&["index", figure_1, "--image-element", "-"], all);
+    let elements: Vec<&str> = answers.lines().into_iter().filter(|&l| l != "padding").collect();
+    assert_eq!((answers.lines().len(), elements.len()), (24, 15));
+    let back = relayout_with(&["index", figure_1, "--at", "-"], elements.join("\n"));
+    assert_eq!(back.lines().len(), 15);
+}
+
+#[test]
+fn index_refuses_what_is_not_there() {
+    let figure_1 = "f32[3,5]{1,0:T(2,2)}";
+    fails(2, &["index", figure_1, "--at", "2,5"], &["index 5 in dimension 1, whose bound is 5"]);
+    fails(2, &["index", figure_1, "--at", "2"], &["1 entries", "2 dimensions"]);
+    fails(2, &["index", figure_1, "--at", "-1,0"], &["`-1` is no number"]);
+    fails(2, &["index", figure_1, "--image-element", "24"], &["24 elements"]);
+    fails(2, &["index", figure_1], &["--at", "--image-element"]);
+    fails(2, &["index", figure_1, "--at", "0,0", "--image-element", "0"], &["cannot be used"]);
+    let outcome = relayout_with(&["index", figure_1, "--at", "-"], "0,0\nx\n");
+    assert_eq!((outcome.code, outcome.text()), (2, "0\n"));
+    assert!(outcome.stderr.contains("line 2: `x` is no number"));
+}
+
+// draw
+
+#[test]
+fn draw_shows_figure_1() {
+    let lines = ok(&["draw", "f32[3,5]{1,0:T(2,2)}"]);
+    let lines = lines.lines();
+    assert_eq!(
+        lines[3..7],
+        ["│ 0  1│ 4  5│ 8│", "│ 2  3│ 6  7│10│", "│──┼──┼──┼──┼──│", "│12 13│16 17│20│"]
+    );
+    assert_eq!(lines[13..15], ["│ 4  ·  9  ·│", "│──┼──┼──┼──│"]);
+    let colored = ok(&["draw", "f32[3,5]{1,0:T(2,2)}", "--color", "always"]);
+    assert!(colored.text().contains("\x1b[48;5;"));
+}
+
+#[test]
+fn draw_writes_a_picture() {
+    let scratch = Scratch::new();
+    let path = scratch.path("figure2.svg");
+    ok(&["draw", "bf16[4,8]{1,0:T(2,4)(2,1)}", "--svg", &path]);
+    let svg = fs::read_to_string(&path).unwrap();
+    assert!(svg.starts_with("<svg xmlns="));
+    assert_eq!(svg.matches("class=\"cell\"").count(), 64);
+    assert!(svg.contains("class=\"subtile\"") && svg.contains("class=\"tile\""));
+    fails(1, &["draw", "f32[2]", "--svg", &path], &["exists already", "--force"]);
+    ok(&["draw", "f32[<=2]", "--svg", &path, "--force"]);
+    assert!(fs::read_to_string(&path).unwrap().contains("f32[&lt;=2]"));
+}
+
+#[test]
+fn the_picture_in_the_readme_is_what_draw_draws() {
+    let svg = ok(&["draw", "bf16[4,8]{1,0:T(2,4)(2,1)}", "--svg", "-"]);
+    assert!(svg.text() == fs::read_to_string(data("../../docs/figure2.svg")).unwrap());
+}
+
+#[test]
+fn draw_cuts_what_is_large_and_says_so() {
+    for shape in [
+        "bf16[9,5,1000,300]{3,2,1,0:T(8,128)(2,1)}",
+        "f32[1099511627776]{0:T(1024)}",
+        "u8[1]{0:T(1099511627776)}",
+        "u8[1000000007]{0}",
+        "f32[8,8]{1,0:T(2,4)(2,1,1,1)}",
+        "s4[]{:T(3)}",
+        "f32[0,3]",
+    ] {
+        let text = ok(&["draw", shape]);
+        assert!(text.lines().iter().all(|l| l.starts_with("note") || l.chars().count() <= 110));
+        assert!(text.text().len() < 60_000, "{shape}");
+        ok(&["draw", shape, "--svg", "-"]);
+    }
+    let text = ok(&["draw", "u8[9,5,1000,300]"]);
+    assert!(text.text().contains("note: 4 of 45 slices are drawn"), "{}", text.text());
+    assert!(text.text().contains("32 of 1,000 rows"));
+}
+
+// pack, unpack, convert
+
+#[test]
+fn numpy_files_of_every_form_give_the_same_image() {
+    let scratch = Scratch::new();
+    let bytes = |f: fn(u8) -> Vec<u8>| (0..60).flat_map(f).collect::<Vec<u8>>();
+    let f32_host = bytes(|i| f32::from(i).to_le_bytes().to_vec());
+    let bf16_host = bytes(|i| f32::from(i).to_le_bytes()[2..].to_vec());
+    let c64_host = bytes(|i| [f32::from(i).to_le_bytes(), f32::from(i % 8).to_le_bytes()].concat());
+    let s4_host = bytes(|i| vec![(i % 8).wrapping_sub(4)]);
+    let pred_host = bytes(|i| vec![u8::from(i % 8 == 3)]);
+    let tiled = "{1,0:T(8,128)}";
+    let packed = "{1,0:T(8,128)(2,1)}";
+    for (files, element_type, layout, host) in [
+        (
+            &[
+                "f32",
+                "f32_big_endian",
+                "f32_fortran",
+                "f32_fortran_big_endian",
+                "f32_version_2",
+                "f32_version_3",
+            ][..],
+            "f32",
+            tiled,
+            &f32_host,
+        ),
+        (&["bf16", "bf16_raw", "bf16_unsigned_big_endian"], "bf16", packed, &bf16_host),
+        (&["c64_big_endian"], "c64", tiled, &c64_host),
+        (&["s4", "s4_int8"], "s4", "{0,1:T(8,128)(8,1)E(4)}", &s4_host),
+        (&["pred"], "pred", "{1,0:T(32,128)(32,1)E(1)}", &pred_host),
+    ] {
+        let shape = format!("{element_type}[6,10]{layout}");
+        for file in files {
+            let out = scratch.path(file);
+            ok(&["pack", &numpy(file), "--to", &shape, "-o", &out, "--verify"]);
+            assert!(fs::read(&out).unwrap() == image(&shape, host), "{file}");
+        }
+    }
+}
+
+#[test]
+fn what_is_unpacked_is_what_was_packed() {
+    let scratch = Scratch::new();
+    for (file, shape, written) in [
+        ("f32", "f32[6,10]{0,1:T(8,128)}", "<f4"),
+        ("f16", "f16[6,10]{1,0:T(8,128)(2,1)}", "<f2"),
+        ("bf16_raw", "bf16[6,10]{1,0:T(8,128)(2,1)}", "|V2"),
+        ("f8e4m3fn", "f8e4m3fn[6,10]{1,0:T(8,128)(4,1)}", "|V1"),
+        ("f8e5m2", "f8e5m2[6,10]{1,0:T(8,128)(4,1)}", "|V1"),
+        ("f4e2m1fn", "f4e2m1fn[6,10]{1,0:T(8,128)(8,1)E(4)}", "|V1"),
+        ("s4_int8", "s4[6,10]{1,0:T(8,128)(8,1)E(4)}", "|i1"),
+        ("pred", "pred[6,10]{1,0:T(32,128)(32,1)E(1)}", "|b1"),
+        ("scalar_s32", "s32[]{:T(128)}", "<i4"),
+        ("empty_f32", "f32[0,10]{1,0:T(8,128)}", "<f4"),
+    ] {
+        let (packed, back) =
+            (scratch.path(&format!("{file}.image")), scratch.path(&format!("{file}.npy")));
+        ok(&["pack", &numpy(file), "--to", shape, "-o", &packed, "--verify"]);
+        ok(&["unpack", &packed, "--from", shape, "-o", &back, "--verify"]);
+        let (original, back) = (fs::read(numpy(file)).unwrap(), fs::read(&back).unwrap());
+        assert!(back.windows(written.len()).any(|w| w == written.as_bytes()), "{file}");
+        let elements = |file: &[u8]| {
+            let header = 10 + usize::from(u16::from_le_bytes([file[8], file[9]]));
+            file[header..].to_vec()
+        };
+        assert_eq!(elements(&back), elements(&original), "{file}");
+    }
+}
+
+#[test]
+fn the_report_says_what_went_where_and_what_padding_costs() {
+    let scratch = Scratch::new();
+    let out = scratch.path("w.image");
+    let weights = data("weights.npy").display().to_string();
+    let pack = ["pack", &weights, "--to", "{1,0:T(8,128)(2,1)}", "-o", &out, "--verify"];
+    let text = ok(&pack);
+    for part in [
+        "bf16[100,300]{1,0}, 60,000 bytes",
+        "bf16[100,300]{1,0:T(8,128)(2,1)}, 79,872 bytes",
+        "padding costs 19,872 of them",
+        "round trip exact: all 30,000 elements",
+    ] {
+        assert!(text.text().contains(part), "{part}: {}", text.text());
+    }
+    let report = &ok(&[&pack[..], &["--force", "--json"]].concat()).json()[0];
+    assert_eq!((&report["output_bytes"], &report["verified"]), (&79_872.into(), &true.into()));
+}
+
+#[test]
+fn standard_streams_carry_files_both_ways() {
+    let file = fs::read(numpy("bf16")).unwrap();
+    let shape = "bf16[6,10]{1,0:T(8,128)(2,1)}";
+    let packed = relayout_with(&["pack", "-", "--to", shape, "-o", "-"], file);
+    assert_eq!((packed.code, packed.stdout.len()), (0, 2048));
+    assert!(packed.stderr.contains("packed standard input"), "{}", packed.stderr);
+    let back = relayout_with(&["unpack", "-", "--from", shape, "-o", "-"], packed.stdout);
+    assert_eq!(back.code, 0);
+    assert!(back.stdout.starts_with(b"\x93NUMPY"));
+}
+
+#[test]
+fn convert_goes_from_one_layout_to_another() {
+    let scratch = Scratch::new();
+    let host: Vec<u8> = (0..60).collect();
+    let from = "u8[6,10]{1,0:T(8,128)(4,1)}";
+    for (to, shape) in [
+        ("{0,1:T(8,128)(4,1)}", "u8[6,10]{0,1:T(8,128)(4,1)}"),
+        ("u8[6,10]{1,0:T(2,3)(3,1)}", "u8[6,10]{1,0:T(2,3)(3,1)}"),
+    ] {
+        let input = scratch.file("from.image", &image(from, &host));
+        let out = scratch.path("to.image");
+        ok(&["convert", &input, "--from", from, "--to", to, "-o", &out, "--force", "--verify"]);
+        assert!(fs::read(&out).unwrap() == image(shape, &host), "{to}");
+    }
+    let input = scratch.path("from.image");
+    let arguments = ["convert", &input, "--from", from, "-o", "-", "--to"];
+    fails(1, &[&arguments[..], &["u8[10,6]"]].concat(), &["[6,10]", "[10,6]"]);
+    fails(1, &[&arguments[..], &["s8[6,10]"]].concat(), &["elements of u8", "of s8"]);
+}
+
+#[test]
+fn padding_that_is_not_zero_does_not_break_the_round_trip() {
+    let scratch = Scratch::new();
+    let shape = "s4[3,5]{1,0:T(8,128)(8,1)E(4)}";
+    let host: Vec<u8> = (0..15).collect();
+    let ones = image(shape, &[0xff; 15]);
+    let mut poisoned = image(shape, &host);
+    poisoned.iter_mut().zip(&ones).for_each(|(byte, ones)| *byte |= !ones);
+    let input = scratch.file("poisoned.image", &poisoned);
+    ok(&["unpack", &input, "--from", shape, "-o", &scratch.path("a.npy"), "--verify"]);
+}
+
+#[test]
+fn a_value_that_does_not_fit_fails_the_verification_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let file = scratch.file("q.npy", &npy("|i1", "(4,)", &[1, 0xff, 100, 7]));
+    let out = scratch.path("q.image");
+    let pack = ["pack", &file, "--to", "s4[4]{0:E(4)}", "-o", &out, "--verify"];
+    fails(1, &pack, &["element 2", "[64]", "[04]", "s4"]);
+    assert_eq!(scratch.names(), ["q.npy"]);
+}
+
+#[test]
+fn mismatches_say_which_two_things_disagree() {
+    let out = ["-o", "-"];
+    let pack = |file: &str, to: &str, parts: &[&str]| {
+        fails(1, &[&["pack", &numpy(file), "--to", to], &out[..]].concat(), parts);
+    };
+    pack("f32", "s32[6,10]", &["f32.npy", "<f4", "s32", "<i4"]);
+    pack("f32", "bf16[6,10]", &["<f4", "bf16", "|V2"]);
+    pack("f32", "f32[10,6]", &["bounds [6, 10]", "[10, 6]"]);
+    pack("f32", "f32[60]", &["bounds [6, 10]", "[60]"]);
+    pack("object", "f32[2]", &["object.npy"]);
+    pack("text", "f32[2]", &["type <U3"]);
+    pack("record", "f32[2]", &["records"]);
+    fails(2, &["pack", &numpy("f8e4m3fn"), "--to", "{1,0}", "-o", "-"], &["V1", "whole shape"]);
+    fails(2, &["pack", &numpy("f32"), "--to", "{0}", "-o", "-"], &["1 entries for 2 dimensions"]);
+    fails(2, &["pack", &numpy("f32"), "--to", "f32[6,10", "-o", "-"], &["at byte 8"]);
+
+    let scratch = Scratch::new();
+    let image = scratch.file("short.image", &[0; 63]);
+    let unpack = |shape: &str, parts: &[&str]| {
+        fails(1, &["unpack", &image, "--from", shape, "-o", "-"], parts);
+    };
+    unpack("f32[16]", &["holds 63 bytes", "f32[16]{0} needs 64"]);
+    unpack("f32[15]", &["more than the 60 bytes of f32[15]{0}"]);
+}
+
+#[test]
+fn nothing_is_replaced_unasked_and_a_failure_leaves_no_file() {
+    let scratch = Scratch::new();
+    let out = scratch.file("there.image", b"precious");
+    let pack = ["pack", &numpy("f32"), "--to", "{1,0}", "-o", &out];
+    fails(1, &pack, &["there.image: exists already; say --force to replace it"]);
+    assert_eq!(fs::read(&out).unwrap(), b"precious");
+    ok(&[&pack[..], &["--force"]].concat());
+    assert_eq!(fs::read(&out).unwrap().len(), 240);
+    assert_eq!(scratch.names(), ["there.image"]);
+
+    let lost = scratch.path("no/such/folder.image");
+    fails(1, &["pack", &numpy("f32"), "--to", "{1,0}", "-o", &lost], &["folder.image"]);
+    let folder = scratch.path("folder");
+    fs::create_dir(&folder).unwrap();
+    fails(1, &["pack", &numpy("f32"), "--to", "{1,0}", "-o", &folder, "--force"], &["directory"]);
+    fails(1, &["pack", &folder, "--to", "{1,0}", "-o", "-"], &["folder"]);
+    fails(1, &["pack", &scratch.path("nowhere.npy"), "--to", "{1,0}", "-o", "-"], &["nowhere.npy"]);
+    assert_eq!(scratch.names(), ["folder", "there.image"]);
+}
+
+#[test]
+fn a_full_disk_is_a_failure() {
+    if !Path::new("/dev/full").exists() {
+        eprintln!("skipped: there is no /dev/full");
+        return;
+    }
+    let pack = ["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/full"];
+    fails(1, &[&pack[..], &["--force"]].concat(), &["/dev/full"]);
+}
+
+#[test]
+fn damaged_numpy_files_are_refused() {
+    let scratch = Scratch::new();
+    let whole = fs::read(numpy("f32")).unwrap();
+    let refuse = |bytes: &[u8], parts: &[&str]| {
+        let file = scratch.file("bad.npy", bytes);
+        fails(1, &["pack", &file, "--to", "f32[6,10]", "-o", "-"], parts);
+    };
+    for length in (0..128).chain([whole.len() - 1]) {
+        refuse(&whole[..length], &["bad.npy"]);
+    }
+    refuse(&[&whole[..], &[0]].concat(), &["more than the 240 bytes"]);
+    let mut version = whole.clone();
+    version[6] = 4;
+    refuse(&version, &["version is 4.0"]);
+    refuse(b"PK\x03\x04 not an npy file", &["does not begin"]);
+    refuse(&npy("<f4", "(9223372036854775807, 9223372036854775807)", &[]), &["2^64 bytes or more"]);
+    refuse(&npy("<f4", "(4611686018427387904,)", &[0; 8]), &["2^64 bytes"]);
+    refuse(&npy("<f4", "(1099511627776,)", &[0; 8]), &["holds 8 bytes"]);
+    refuse(&npy("<f4", "(-1,)", &[]), &["bad.npy"]);
+    refuse(&npy("<f4", "(3", &[]), &["bad.npy"]);
+    refuse(&npy("<f4", &format!("{}{}", "(".repeat(5000), ")".repeat(5000)), &[]), &["deeper"]);
+    refuse(&npy("<M8[ns]", "(3,)", &[0; 24]), &["M8"]);
+    let mut long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec();
+    long.extend([b' '; 64]);
+    refuse(&long, &["claims 4294967295 bytes"]);
+}
+
+#[test]
+fn a_shape_larger_than_memory_is_refused() {
+    let scratch = Scratch::new();
+    let file = scratch.file("one.npy", &npy("|u1", "(1,)", &[1]));
+    for tile in ["1152921504606846976", "1099511627776"] {
+        let shape = format!("u8[1]{{0:T({tile})}}");
+        fails(1, &["pack", &file, "--to", &shape, "-o", "-"], &[tile, "bytes", "memory"]);
+    }
+}
+
+// The whole tool
+
+#[test]
+fn help_shows_examples_and_bad_usage_is_2() {
+    assert!(ok(&["--help"]).text().contains("Examples:"));
+    for command in ["parse", "explain", "index", "draw", "pack", "unpack", "convert"] {
+        assert!(ok(&[command, "--help"]).text().contains("Examples:"), "{command}");
+    }
+    assert!(ok(&["--version"]).text().starts_with("relayout "));
+    fails(2, &["frobnicate"], &["frobnicate"]);
+    fails(2, &["explain"], &["SHAPE"]);
+    fails(2, &["pack", "x.npy"], &["--to"]);
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(env!("CARGO_BIN_EXE_relayout"))
+        .args(["parse", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    // The tool may stop reading before all is written.
+    let _ = std::io::Write::write_all(&mut stdin, "f32[2]\n".repeat(100_000).as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
