@@ -89,9 +89,9 @@ pub fn between(
         if to_truth {
             value = u128::from(value != 0);
         }
-        let bit = to_map.bit_offset(&index)?;
-        debug_assert_eq!(bit, image_element * u64::from(to.element_bits()));
-        write(destination, bit, to.element_bits(), value);
+        // The map saw that all bits of the image can be counted.
+        let offset = image_element * u64::from(to.element_bits());
+        write(destination, offset, to.element_bits(), value);
     }
     Ok(())
 }
