@@ -2,7 +2,7 @@
 //!
 //! [`linear_index`] and [`linear_index_with_tile`] are the document's
 //! functions under its names. [`ImageMap`] is what they come to for a whole
-//! [`Shape`](crate::Shape): physical order, repeated tiles, combined
+//! [`Shape`]: physical order, repeated tiles, combined
 //! dimensions, tiles shorter or longer than the rank. It tells for a logical
 //! index the image element where it stands, and for an image element the
 //! logical index or that it is padding.
