@@ -160,13 +160,27 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// The text is no element type of XLA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownElementType;
+/// A text that is no element type of XLA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownElementType {
+    text: String,
+}
+
+impl UnknownElementType {
+    /// The text, or the start of a long one.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
 
 impl fmt::Display for UnknownElementType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not an element type; examples are f32, bf16, s8, u4, pred, c64, f8e4m3fn")
+        write!(
+            f,
+            "`{}` is not an element type; examples are f32, bf16, s8, u4, pred, c64, f8e4m3fn",
+            self.text
+        )
     }
 }
 
@@ -181,7 +195,7 @@ impl FromStr for ElementType {
             .iter()
             .copied()
             .find(|t| t.name().eq_ignore_ascii_case(text))
-            .ok_or(UnknownElementType)
+            .ok_or_else(|| UnknownElementType { text: crate::shape::excerpt(text) })
     }
 }
 
@@ -196,7 +210,8 @@ mod tests {
             assert_eq!(t.name().to_uppercase().parse(), Ok(t));
         }
         for text in ["", "f33", "f3", "bf16 ", "s128", "token"] {
-            assert_eq!(text.parse::<ElementType>(), Err(UnknownElementType), "{text:?}");
+            let e = text.parse::<ElementType>().unwrap_err();
+            assert_eq!(e.text(), text);
         }
     }
 

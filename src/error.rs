@@ -7,8 +7,8 @@
 
 use std::fmt;
 
-use crate::element::ElementType;
-use crate::shape::{Bound, MAX_RANK, MAX_TILES, ParseError, Shape};
+use crate::element::{ElementType, UnknownElementType};
+use crate::shape::{Bound, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError};
 
 /// Anything that this crate refuses to do, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,13 +16,15 @@ use crate::shape::{Bound, MAX_RANK, MAX_TILES, ParseError, Shape};
 pub enum Error {
     /// A text is not a shape or a layout.
     Parse(ParseError),
+    /// A text is not an element type.
+    ElementType(UnknownElementType),
     /// A shape or a layout means nothing, or is too large.
     Shape(ShapeError),
     /// An index lies outside its array or image.
     Index(IndexError),
     /// Two shapes do not describe the same array.
     Mismatch(MismatchError),
-    /// A buffer is not as long as its shape says.
+    /// A buffer is not as long as it must be.
     Buffer(BufferError),
 }
 
@@ -33,8 +35,13 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// More dimensions, or more entries in a tile, than [`MAX_RANK`].
+    /// More dimensions than [`MAX_RANK`].
     TooManyDimensions {
+        /// How many there are.
+        count: usize,
+    },
+    /// More entries in a tile than [`MAX_RANK`].
+    TooManyTileEntries {
         /// How many there are.
         count: usize,
     },
@@ -52,7 +59,9 @@ pub enum ShapeError {
     },
     /// The bounds multiply to 2⁶³ elements or more.
     TooManyElements,
-    /// The image has 2⁶³ elements or more once `tile` has padded it.
+    /// `tile` takes the image to 2⁶³ elements or more, or a bound d so near to
+    /// that that XLA cannot round it up to the tile entry t: d + t - 1 is 2⁶³ or
+    /// more.
     ImageTooLarge {
         /// The tile that takes the image over the limit.
         tile: usize,
@@ -64,6 +73,16 @@ pub enum ShapeError {
         /// The width of each in bits.
         element_bits: u32,
     },
+    /// XLA's `ArraySize` of the shape has 2⁶⁴ bits or more.
+    ArraySizeTooLarge {
+        /// Elements before the tail is padded.
+        elements: u64,
+        /// What they are rounded up to a multiple of, in elements.
+        tail_alignment: u64,
+    },
+    /// Tuples and physical shapes are nested deeper than
+    /// [`MAX_DEPTH`](crate::MAX_DEPTH).
+    TooDeep,
     /// The bound of a dimension is `?`, so the array has no image yet.
     Unbounded {
         /// The dimension.
@@ -108,8 +127,21 @@ pub enum ShapeError {
     },
     /// The last entry of a tile is `*`: there is no dimension to combine with.
     TileEndsInCombine,
-    /// The tail padding alignment, `L(n)`, is 0.
-    ZeroTailAlignment,
+    /// The tail padding alignment, `L(n)`, is 0, or 2⁶³ or more.
+    TailAlignment {
+        /// The alignment, in elements.
+        elements: u64,
+    },
+    /// The metadata prefix, `M(n)`, is 2⁶³ or more.
+    MetadataPrefix {
+        /// The prefix, in bytes.
+        bytes: u64,
+    },
+    /// The element bits, `E(n)`, are the width of no element type.
+    ElementWidth {
+        /// The bits that the layout gives to an element.
+        bits: u64,
+    },
     /// The element bits, `E(n)`, do not suit the element type.
     ElementBits {
         /// The bits that the layout gives to an element.
@@ -138,8 +170,15 @@ pub enum ShapeError {
     },
     /// A split config splits its dimension nowhere.
     EmptySplit {
-        /// Where among the split configs it stands.
-        split: usize,
+        /// The dimension.
+        dimension: usize,
+    },
+    /// A split config splits its dimension at an index that is 2⁶³ or more.
+    SplitIndexTooLarge {
+        /// The dimension.
+        dimension: usize,
+        /// The index.
+        index: u64,
     },
 }
 
@@ -170,12 +209,24 @@ pub enum IndexError {
         /// Elements of the image, padding included.
         image_elements: u64,
     },
-    /// A tile entry is 0, or a tile is longer than the array's rank.
-    Tile {
+    /// A number is not below the number of array elements.
+    OutsideArray {
+        /// The number asked for.
+        linear_index: u64,
+        /// Elements of the array.
+        elements: u64,
+    },
+    /// A tile has more entries than the array has dimensions.
+    TileTooLong {
         /// Entries of the tile.
         entries: usize,
         /// Dimensions of the array.
         rank: usize,
+    },
+    /// A tile entry is 0.
+    ZeroTileBound {
+        /// Where in the tile it stands.
+        entry: usize,
     },
     /// The position does not fit in 64 bits.
     Overflow,
@@ -201,8 +252,9 @@ pub enum MismatchError {
     },
 }
 
-/// A buffer whose length is not what its shape says.
+/// A buffer whose length is not what is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BufferError {
     /// Which of the two buffers.
     pub side: Side,
@@ -225,6 +277,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Parse(e) => e.fmt(f),
+            Error::ElementType(e) => e.fmt(f),
             Error::Shape(e) => e.fmt(f),
             Error::Index(e) => e.fmt(f),
             Error::Mismatch(e) => e.fmt(f),
@@ -233,23 +286,17 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Parse(e) => Some(e),
-            Error::Shape(e) => Some(e),
-            Error::Index(e) => Some(e),
-            Error::Mismatch(e) => Some(e),
-            Error::Buffer(e) => Some(e),
-        }
-    }
-}
+/// The kinds print all there is to say, so none of them has a source.
+impl std::error::Error for Error {}
 
 impl fmt::Display for ShapeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             ShapeError::TooManyDimensions { count } => {
                 write!(f, "{count} dimensions, of which there can be {MAX_RANK}")
+            }
+            ShapeError::TooManyTileEntries { count } => {
+                write!(f, "{count} entries in a tile, of which there can be {MAX_RANK}")
             }
             ShapeError::TooManyTiles { count } => {
                 write!(f, "{count} tiles, of which there can be {MAX_TILES}")
@@ -262,12 +309,18 @@ impl fmt::Display for ShapeError {
                 f.write_str("the bounds multiply to 2^63 elements or more")
             }
             ShapeError::ImageTooLarge { tile } => {
-                write!(f, "tile {tile} pads the image to 2^63 elements or more")
+                write!(f, "tile {tile} takes the image to 2^63 elements or more, or too near to it")
             }
             ShapeError::ImageBitsTooMany { image_elements, element_bits } => write!(
                 f,
                 "an image of {image_elements} elements of {element_bits} bits has 2^64 bits or more"
             ),
+            ShapeError::ArraySizeTooLarge { elements, tail_alignment } => write!(
+                f,
+                "XLA's ArraySize, {elements} elements rounded up to a multiple of \
+                 {tail_alignment}, has 2^64 bits or more"
+            ),
+            ShapeError::TooDeep => write!(f, "nested more than {MAX_DEPTH} deep"),
             ShapeError::Unbounded { dimension } => write!(
                 f,
                 "dimension {dimension} has no bound (`?`), so the array has no image; \
@@ -298,8 +351,15 @@ impl fmt::Display for ShapeError {
                 "the last entry of the tile is `*`, but there is no more minor dimension \
                  to combine with",
             ),
-            ShapeError::ZeroTailAlignment => {
-                f.write_str("a tail padding alignment of 0 elements; it must be positive")
+            ShapeError::TailAlignment { elements } => write!(
+                f,
+                "a tail padding alignment of {elements} elements; it must be positive and below 2^63"
+            ),
+            ShapeError::MetadataPrefix { bytes } => {
+                write!(f, "a metadata prefix of {bytes} bytes, which is not below 2^63")
+            }
+            ShapeError::ElementWidth { bits } => {
+                write!(f, "elements of {bits} bits; a width is a power of two from 1 to 128")
             }
             ShapeError::ElementBits { bits, element_type } => {
                 let allowed: Vec<_> =
@@ -318,9 +378,13 @@ impl fmt::Display for ShapeError {
                 "split config {split} splits dimension {dimension}, \
                  but there are only {rank} dimensions, counted from 0"
             ),
-            ShapeError::EmptySplit { split } => {
-                write!(f, "split config {split} splits its dimension nowhere")
+            ShapeError::EmptySplit { dimension } => {
+                write!(f, "a split config splits dimension {dimension} nowhere")
             }
+            ShapeError::SplitIndexTooLarge { dimension, index } => write!(
+                f,
+                "a split config splits dimension {dimension} at {index}, which is not below 2^63"
+            ),
         }
     }
 }
@@ -339,11 +403,15 @@ impl fmt::Display for IndexError {
             IndexError::OutsideImage { image_element, image_elements } => {
                 write!(f, "image element {image_element} of an image of {image_elements} elements")
             }
-            IndexError::Tile { entries, rank } => write!(
-                f,
-                "a tile of {entries} entries for {rank} dimensions; \
-                 it may not be longer and none of it may be 0"
-            ),
+            IndexError::OutsideArray { linear_index, elements } => {
+                write!(f, "element {linear_index} of an array of {elements} elements")
+            }
+            IndexError::TileTooLong { entries, rank } => {
+                write!(f, "a tile of {entries} entries for an array of {rank} dimensions")
+            }
+            IndexError::ZeroTileBound { entry } => {
+                write!(f, "entry {entry} of the tile is 0; it must be positive")
+            }
             IndexError::Overflow => f.write_str("a position that does not fit in 64 bits"),
         }
     }
@@ -373,25 +441,6 @@ impl fmt::Display for MismatchError {
 
 impl std::error::Error for MismatchError {}
 
-impl MismatchError {
-    /// Checks that two shapes are one array, maybe in different layouts.
-    pub(crate) fn check(source: &Shape, destination: &Shape) -> Result<(), MismatchError> {
-        if source.element_type() != destination.element_type() {
-            return Err(MismatchError::ElementTypes {
-                source: source.element_type(),
-                destination: destination.element_type(),
-            });
-        }
-        if source.dimensions() != destination.dimensions() {
-            return Err(MismatchError::Bounds {
-                source: source.dimensions().to_vec(),
-                destination: destination.dimensions().to_vec(),
-            });
-        }
-        Ok(())
-    }
-}
-
 impl BufferError {
     /// Checks that the buffer of a side has the bytes that it needs.
     pub(crate) fn check(side: Side, needed_bytes: u64, length: usize) -> Result<(), BufferError> {
@@ -410,11 +459,7 @@ impl fmt::Display for BufferError {
             Side::Source => "source",
             Side::Destination => "destination",
         };
-        write!(
-            f,
-            "the {side} has {} bytes, its shape needs {}",
-            self.given_bytes, self.needed_bytes
-        )
+        write!(f, "the {side} has {} bytes, but {} are needed", self.given_bytes, self.needed_bytes)
     }
 }
 
@@ -433,6 +478,7 @@ macro_rules! error_from {
 
 error_from!(
     Parse(ParseError),
+    ElementType(UnknownElementType),
     Shape(ShapeError),
     Index(IndexError),
     Mismatch(MismatchError),

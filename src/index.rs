@@ -45,8 +45,8 @@
 //! assert_eq!(combined.image_elements(), two.image_elements());
 //! for element in 0..combined.elements() {
 //!     assert_eq!(
-//!         combined.image_element(&combined.row_major_index(element)?)?,
-//!         two.image_element(&two.row_major_index(element)?)?,
+//!         combined.image_element(&combined.index_of(element)?)?,
+//!         two.image_element(&two.index_of(element)?)?,
 //!     );
 //! }
 //! # Ok::<(), relayout::Error>(())
@@ -105,8 +105,11 @@ pub fn linear_index(e: &[u64], d: &[u64]) -> Result<u64, IndexError> {
 /// ```
 pub fn linear_index_with_tile(e: &[u64], d: &[u64], t: &[u64]) -> Result<u64, IndexError> {
     check(e, d)?;
-    let untiled = d.len().checked_sub(t.len()).filter(|_| !t.contains(&0));
-    let untiled = untiled.ok_or(IndexError::Tile { entries: t.len(), rank: d.len() })?;
+    let too_long = IndexError::TileTooLong { entries: t.len(), rank: d.len() };
+    let untiled = d.len().checked_sub(t.len()).ok_or(too_long)?;
+    if let Some(entry) = t.iter().position(|&t| t == 0) {
+        return Err(IndexError::ZeroTileBound { entry });
+    }
 
     let mut index = e[..untiled].to_vec();
     let mut bounds = d[..untiled].to_vec();
@@ -179,6 +182,7 @@ impl ImageMap {
     /// [`ShapeError::Unbounded`] where a dimension has no bound,
     /// [`ShapeError::ImageBitsTooMany`] where the image has 2⁶⁴ bits or more.
     pub fn new(shape: &Shape) -> Result<Self, ShapeError> {
+        // Sizes are to be had only where all bits of the image can be counted.
         shape.sizes()?;
         Ok(ImageMap {
             tiling: shape.tiling()?,
@@ -227,7 +231,7 @@ impl ImageMap {
     /// ```
     /// use relayout::{Shape, index::ImageMap};
     ///
-    /// // Row 8 is the first of the second sixteen bits of column 0.
+    /// // A word of 32 bits is one column of 32 rows; row 16 is its bit 16.
     /// let shape: Shape = "pred[32,128]{1,0:T(32,128)(32,1)E(1)}".parse()?;
     /// assert_eq!(ImageMap::new(&shape)?.bit_offset(&[16, 0])?, 16);
     /// assert_eq!(ImageMap::new(&shape)?.bit_offset(&[16, 1])?, 48);
@@ -272,27 +276,30 @@ impl ImageMap {
         Ok(Some(index))
     }
 
-    /// The index of the array element that is number `element` in row-major
-    /// order.
-    ///
-    /// # Errors
-    ///
-    /// [`IndexError::OutOfBounds`] in an array of one dimension that has all
-    /// the elements.
-    pub fn row_major_index(&self, element: u64) -> Result<Vec<u64>, IndexError> {
-        check(&[element], &[self.elements()])?;
-        let mut index = Vec::with_capacity(self.bounds.len());
-        unfold(element, self.bounds.iter().copied(), &mut index);
-        Ok(index)
-    }
-
-    /// The number in row-major order of the array element `index`.
+    /// The position of an array element in row-major order:
+    /// [`linear_index`](fn@linear_index) with the bounds of the array.
     ///
     /// # Errors
     ///
     /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
-    pub fn row_major_number(&self, index: &[u64]) -> Result<u64, IndexError> {
+    pub fn linear_index(&self, index: &[u64]) -> Result<u64, IndexError> {
         linear_index(index, &self.bounds)
+    }
+
+    /// The index of the array element at a position in row-major order: the
+    /// inverse of [`ImageMap::linear_index`].
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::OutsideArray`].
+    pub fn index_of(&self, linear_index: u64) -> Result<Vec<u64>, IndexError> {
+        let elements = self.elements();
+        if linear_index >= elements {
+            return Err(IndexError::OutsideArray { linear_index, elements });
+        }
+        let mut index = Vec::with_capacity(self.bounds.len());
+        unfold(linear_index, self.bounds.iter().copied(), &mut index);
+        Ok(index)
     }
 }
 
@@ -344,7 +351,7 @@ mod tests {
         let map = map(text);
         (0..map.image_elements())
             .map(|k| match map.logical_index(k).unwrap() {
-                Some(index) => map.row_major_number(&index).unwrap().try_into().unwrap(),
+                Some(index) => map.linear_index(&index).unwrap().try_into().unwrap(),
                 None => -1,
             })
             .collect()
@@ -387,11 +394,11 @@ mod tests {
         assert_eq!(map.logical_index(24), Err(outside));
         assert_eq!(
             linear_index_with_tile(&[0], &[4], &[0]),
-            Err(IndexError::Tile { entries: 1, rank: 1 })
+            Err(IndexError::ZeroTileBound { entry: 0 })
         );
         assert_eq!(
             linear_index_with_tile(&[0], &[4], &[1, 2]),
-            Err(IndexError::Tile { entries: 2, rank: 1 })
+            Err(IndexError::TileTooLong { entries: 2, rank: 1 })
         );
         assert_eq!(linear_index(&[7, 0], &[8, u64::MAX]), Err(IndexError::Overflow));
     }
@@ -402,7 +409,7 @@ mod tests {
         assert_eq!(map.image_elements(), 0);
         assert!(map.image_element(&[0, 0]).is_err());
         assert!(map.logical_index(0).is_err());
-        assert!(map.row_major_index(0).is_err());
+        assert!(map.index_of(0).is_err());
     }
 
     #[test]

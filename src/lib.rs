@@ -30,7 +30,7 @@
 //! - [`Shape`], [`Layout`], [`Tile`], [`ElementType`]: the description of an
 //!   array, read by [`str::parse`] and printed in XLA's notation;
 //! - [`index`]: the formulas of the tiled-layout document, both directions;
-//! - [`steps`](mod@steps): a layout as a list of pads, reshapes and transposes;
+//! - [`Shape::steps`]: a layout as a list of pads, reshapes and transposes;
 //! - [`oracle`]: conversion element by element; slow, small and right.
 //!
 //! # Words
@@ -40,7 +40,8 @@
 //! *Physical dimensions* are the dimensions read from major to minor through
 //! `minor_to_major`. Lists of bounds and indices go from major to minor.
 
-// No input may panic: what could is denied here, and argued where it is allowed.
+// No input may panic. What panics or truncates by design is denied here; an
+// index out of bounds is not, so indexing is left to places that know theirs.
 #![cfg_attr(
     not(test),
     deny(
@@ -60,14 +61,15 @@ mod error;
 pub mod index;
 pub mod oracle;
 mod shape;
-pub mod steps;
+mod steps;
 
 pub use element::{ElementType, UnknownElementType};
 pub use error::{BufferError, Error, IndexError, MismatchError, ShapeError, Side};
 pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
-    Sizes, Split, Tile, TileEntry, Warning,
+    Sizes, Split, Tile, TileEntry, Tuple, Warning,
 };
+pub use steps::Step;
 
 /// The README's example runs as a test.
 #[cfg(doctest)]

@@ -12,7 +12,7 @@
 //! the new ones are 0. Padding is 0.
 
 use crate::element::ElementType;
-use crate::error::{BufferError, Error, MismatchError, Side};
+use crate::error::{BufferError, Error, Side};
 use crate::index::ImageMap;
 use crate::shape::Shape;
 
@@ -38,7 +38,7 @@ use crate::shape::Shape;
 /// # Ok::<(), relayout::Error>(())
 /// ```
 pub fn pack(shape: &Shape, host: &[u8], image: &mut [u8]) -> Result<(), Error> {
-    between(&shape.in_host_layout()?, shape, host, image)
+    between(&shape.in_host_layout(), shape, host, image)
 }
 
 /// Writes the dense row-major host array whose image is given: the inverse of
@@ -48,7 +48,7 @@ pub fn pack(shape: &Shape, host: &[u8], image: &mut [u8]) -> Result<(), Error> {
 ///
 /// As [`pack`].
 pub fn unpack(shape: &Shape, image: &[u8], host: &mut [u8]) -> Result<(), Error> {
-    between(shape, &shape.in_host_layout()?, image, host)
+    between(shape, &shape.in_host_layout(), image, host)
 }
 
 /// Writes the image in layout `to` of the array whose image in layout `from`
@@ -74,7 +74,7 @@ pub fn between(
     source: &[u8],
     destination: &mut [u8],
 ) -> Result<(), Error> {
-    MismatchError::check(from, to)?;
+    from.check_same_array(to)?;
     let (from_map, to_map) = (ImageMap::new(from)?, ImageMap::new(to)?);
     BufferError::check(Side::Source, from.sizes()?.image_bytes, source.len())?;
     BufferError::check(Side::Destination, to.sizes()?.image_bytes, destination.len())?;

@@ -33,27 +33,30 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps from the row-major array to the image. Those that change nothing
-/// are left out, so an array that is its own image has none.
-///
-/// ```
-/// let shape: relayout::Shape = "f32[3,5]{1,0:T(2,2)}".parse()?;
-/// let text: Vec<String> = relayout::steps::steps(&shape)?.iter().map(|s| s.to_string()).collect();
-/// assert_eq!(text, ["pad to [4, 6]", "reshape to [2, 2, 3, 2]", "transpose by [0, 2, 1, 3]"]);
-/// # Ok::<(), relayout::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// [`ShapeError::Unbounded`] where a dimension has no bound.
-pub fn steps(shape: &Shape) -> Result<Vec<Step>, ShapeError> {
-    let tiling = shape.tiling()?;
-    let mut builder = Builder { bounds: shape.bounds()?, steps: Vec::new() };
-    builder.transpose(shape.layout().major_to_minor().collect());
-    for level in &tiling.levels {
-        builder.level(level);
+impl Shape {
+    /// The steps from the row-major array to the image. Those that change
+    /// nothing are left out, so an array that is its own image has none.
+    ///
+    /// Source: tiled-layout document, "Tiling as pad-reshape-transpose".
+    ///
+    /// ```
+    /// let shape: relayout::Shape = "f32[3,5]{1,0:T(2,2)}".parse()?;
+    /// let text: Vec<String> = shape.steps()?.iter().map(|step| step.to_string()).collect();
+    /// assert_eq!(text, ["pad to [4, 6]", "reshape to [2, 2, 3, 2]", "transpose by [0, 2, 1, 3]"]);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`] where a dimension has no bound.
+    pub fn steps(&self) -> Result<Vec<Step>, ShapeError> {
+        let mut builder = Builder { bounds: self.bounds()?, steps: Vec::new() };
+        builder.transpose(self.layout().major_to_minor().collect());
+        for level in &self.tiling()?.levels {
+            builder.level(level);
+        }
+        Ok(builder.steps)
     }
-    Ok(builder.steps)
 }
 
 /// The steps so far and the bounds that they lead to.

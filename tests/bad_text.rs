@@ -4,7 +4,8 @@
 mod common;
 
 use relayout::{
-    AnyShape, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseErrorKind, Shape, ShapeError,
+    AnyShape, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseErrorKind, Shape, ShapeError, Split,
+    Tile, Tuple,
 };
 
 /// The position of `caret` in `marked`, and the text without it.
@@ -57,9 +58,22 @@ fn errors_name_the_place_and_what_would_be_right() {
             "f32[3,5]{1,0:S(5)‸T(2,2)}",
             "expected `}`, or an attribute in the order D T L # * E S SC P M, found `T`",
         ),
-        ("f32[3,5]{1,0:L(‸0)}", "a tail padding alignment of 0 elements; it must be positive"),
-        ("f32[3,5]{1,0:E(‸16)}", "16 bits for an element of f32; its layout may say E(32)"),
-        ("s2[8]{0:E(‸5)}", "5 bits for an element of s2; its layout may say E(2) or E(4) or E(8)"),
+        (
+            "f32[3,5]{1,0:L(‸0)}",
+            "a tail padding alignment of 0 elements; it must be positive and below 2^63",
+        ),
+        ("f32[3,5]{1,0:‸E(16)}", "16 bits for an element of f32; its layout may say E(32)"),
+        (
+            "s2[8]{0:‸E(16)}",
+            "16 bits for an element of s2; its layout may say E(2) or E(4) or E(8)",
+        ),
+        ("s2[8]{0:E(‸5)}", "elements of 5 bits; a width is a power of two from 1 to 128"),
+        (
+            "s2[8]{0:E(‸9999999999)}",
+            "elements of 9999999999 bits; a width is a power of two from 1 to 128",
+        ),
+        ("s2[8]{0:T(‸-12)}", "`-12` is negative; it must not be"),
+        ("f32[3‸\x1b[31m]", "expected `,` or `]`, found `\u{fffd}`"),
         ("f32[3,5]{1,0:S(‸128)}", "memory space 128, which is not in 0 to 127"),
         ("f32[3,5]{1,0:S(‸300)}", "memory space 300, which is not in 0 to 127"),
         ("f32[3,5]{1,0:#(‸f32)}", "indices or pointers of type f32, which is no integer type"),
@@ -73,7 +87,7 @@ fn errors_name_the_place_and_what_would_be_right() {
         ("f32‸[4294967296,4294967296,4]", "the bounds multiply to 2^63 elements or more"),
         (
             "u8[8,2]{1,0:T(2)‸(4611686018427387904,2)}",
-            "tile 1 pads the image to 2^63 elements or more",
+            "tile 1 takes the image to 2^63 elements or more, or too near to it",
         ),
         ("f32[3]‸/* open", "a comment starts here and does not end; close it with `*/`"),
         ("‸token[]", "this is a token; only an array, such as `f32[3,5]{1,0}`, has an image"),
@@ -83,7 +97,7 @@ fn errors_name_the_place_and_what_would_be_right() {
     ] {
         let (at, text) = marked(text);
         let e = text.parse::<Shape>().expect_err(&text);
-        assert_eq!((e.at(), e.message().as_str()), (at, message), "{text:?}");
+        assert_eq!((e.at(), e.message()), (at, message), "{text:?}");
     }
 }
 
@@ -157,25 +171,76 @@ fn a_megabyte_of_anything_is_an_error() {
 #[test]
 fn limits_are_where_the_docs_say() {
     let list = |n: usize, item: &str| vec![item; n].join(",");
+    let meaning = |text: &str| match text.parse::<AnyShape>().unwrap_err().kind() {
+        ParseErrorKind::Meaningless(e) => e,
+        other => panic!("{other:?}"),
+    };
     assert!(format!("u8[{}]", list(MAX_RANK, "1")).parse::<Shape>().is_ok());
-    let e = format!("u8[{}]", list(MAX_RANK + 1, "1")).parse::<Shape>().unwrap_err();
-    let too_many = ShapeError::TooManyDimensions { count: MAX_RANK + 1 };
-    assert_eq!(e.kind(), ParseErrorKind::Meaningless(too_many));
+    let too_many = ShapeError::TooManyDimensions { count: 100 };
+    assert_eq!(meaning(&format!("u8[{}]", list(100, "1"))), too_many);
+    assert_eq!(meaning(&format!("u8[1]{{{}}}", list(100, "0"))), too_many);
+    assert_eq!(Layout::row_major(100), Err(too_many));
+    assert_eq!(Layout::new(vec![0; 100]), Err(too_many));
 
-    assert!(format!("u8[1]{{0:T({})}}", list(MAX_RANK, "2")).parse::<Shape>().is_err(), "2^64");
-    assert!(format!("u8[1]{{0:T({})}}", list(MAX_RANK, "1")).parse::<Shape>().is_ok());
-    assert!(format!("u8[1]{{0:T({})}}", list(MAX_RANK + 1, "1")).parse::<Shape>().is_err());
+    let tile = |n: usize, entry: &str| format!("u8[1]{{0:T({})}}", list(n, entry));
+    assert!(tile(MAX_RANK, "1").parse::<Shape>().is_ok());
+    let too_many = ShapeError::TooManyTileEntries { count: 65 };
+    assert_eq!(meaning(&tile(MAX_RANK + 1, "1")), too_many);
+    assert_eq!(meaning(&tile(MAX_RANK, "2")), ShapeError::ImageTooLarge { tile: 0 });
 
-    assert!(format!("u8[1]{{0:T{}}}", "(1)".repeat(MAX_TILES)).parse::<Shape>().is_ok());
-    assert!(format!("u8[1]{{0:T{}}}", "(1)".repeat(MAX_TILES + 1)).parse::<Shape>().is_err());
+    let tiles = |n: usize| format!("u8[1]{{0:T{}}}", "(1)".repeat(n));
+    assert!(tiles(MAX_TILES).parse::<Shape>().is_ok());
+    assert_eq!(meaning(&tiles(MAX_TILES + 1)), ShapeError::TooManyTiles { count: 65 });
 
     let nested = |n: usize| format!("{}{}", "(".repeat(n), ")".repeat(n));
-    assert!(nested(MAX_DEPTH + 1).parse::<AnyShape>().is_ok());
-    let e = nested(MAX_DEPTH + 2).parse::<AnyShape>().unwrap_err();
-    assert_eq!(e.kind(), ParseErrorKind::TooDeep);
+    assert!(nested(MAX_DEPTH).parse::<AnyShape>().is_ok());
+    assert_eq!(meaning(&nested(MAX_DEPTH + 1)), ShapeError::TooDeep);
+    let physical = |n: usize| format!("{}u8[]{}", "u8[]{:P(".repeat(n), ")}".repeat(n));
+    assert!(physical(MAX_DEPTH).parse::<AnyShape>().is_ok());
+    assert_eq!(meaning(&physical(MAX_DEPTH + 1)), ShapeError::TooDeep);
+}
 
-    assert_eq!(Layout::row_major(65), Err(too_many));
-    assert!(matches!(Layout::new(vec![0; 65]), Err(ShapeError::TooManyDimensions { .. })));
+/// What the constructors take can be printed and read; what could not be is
+/// refused by them.
+#[test]
+fn nothing_can_be_built_that_is_not_read() {
+    let layout = || Layout::row_major(1).unwrap();
+    let most = i64::MAX as u64;
+    for built in [
+        layout().with_tail_alignment_elements(most),
+        layout().with_metadata_prefix_bytes(most),
+        layout().with_memory_space(127),
+        layout().with_element_bits(128),
+        layout().with_splits([Split::new(0, [most, 0]).unwrap()]),
+        layout().with_tiles([Tile::new([most]).unwrap()]),
+    ] {
+        let built = built.unwrap();
+        assert_eq!(built.to_string().parse(), Ok(built));
+    }
+    assert!(layout().with_tail_alignment_elements(most + 1).is_err());
+    assert!(layout().with_tail_alignment_elements(0).is_err());
+    assert!(layout().with_metadata_prefix_bytes(most + 1).is_err());
+    assert!(layout().with_memory_space(128).is_err());
+    assert!(layout().with_memory_space(256).is_err());
+    for bits in [0, 3, 256, 1 << 32] {
+        assert_eq!(layout().with_element_bits(bits), Err(ShapeError::ElementWidth { bits }));
+    }
+    let split = layout().with_splits([Split::new(1, [1]).unwrap()]);
+    assert_eq!(split, Err(ShapeError::SplitDimension { split: 0, dimension: 1, rank: 1 }));
+    assert!(Split::new(0, []).is_err());
+    assert!(Split::new(0, [most + 1]).is_err());
+    assert_eq!(Tile::new([most + 1]).unwrap_err(), {
+        ShapeError::TileBoundTooLarge { entry: 0, bound: most + 1 }
+    });
+    assert_eq!(Tile::new([0; 0]).unwrap_err(), ShapeError::EmptyTile);
+
+    let mut tuple = AnyShape::Token;
+    for _ in 0..MAX_DEPTH {
+        tuple = AnyShape::Tuple(Tuple::new([tuple]).unwrap());
+    }
+    assert_eq!(tuple.to_string().parse(), Ok(tuple.clone()));
+    assert_eq!(Tuple::new([tuple.clone()]), Err(ShapeError::TooDeep));
+    assert_eq!(layout().with_physical_shape(tuple), Err(ShapeError::TooDeep));
 }
 
 /// Shapes at the very limits: sizes, maps and steps answer or refuse.
@@ -189,28 +254,30 @@ fn the_largest_shapes_have_sizes_or_an_error() {
     assert_eq!(shape.sizes().unwrap().image_elements, 1);
     let map = relayout::index::ImageMap::new(&shape).unwrap();
     assert_eq!(map.logical_index(0).unwrap(), Some(vec![0; MAX_RANK]));
-    assert!(!relayout::steps::steps(&shape).unwrap().is_empty());
+    assert!(!shape.steps().unwrap().is_empty());
 
-    for text in [
-        "u8[9223372036854775807]",
-        "c128[9223372036854775807]{0:T(9223372036854775807)}",
-        "c128[1]{0:T(9223372036854775807)}",
-        "s1[9223372036854775807]{0:E(1)}",
-        "f32[0,9223372036854775807,9223372036854775807]{2,1,0:T(*,*,2)}",
-        "f32[1]{0:T(1)L(9223372036854775807)}",
-        "f32[?,9223372036854775807]",
+    // Shapes that can be written, and whether they have sizes and a map.
+    for (text, has_image) in [
+        ("u8[2305843009213693951]", true),
+        ("u8[9223372036854775807]", false),
+        ("c128[1]{0:T(9223372036854775807)}", false),
+        ("s1[9223372036854775807]{0:E(1)}", true),
+        ("f32[0,9223372036854775807,9223372036854775807]{2,1,0:T(*,*,2)}", true),
+        ("f32[1]{0:T(1)L(9223372036854775807)}", true),
+        ("f32[?,9223372036854775807]", false),
+        ("f32[<=3]{0:T(2)}", true),
     ] {
-        let Ok(shape) = text.parse::<Shape>() else {
-            continue;
-        };
-        let _ = shape.sizes();
-        let _ = shape.warnings();
-        let _ = relayout::steps::steps(&shape);
-        if let Ok(map) = relayout::index::ImageMap::new(&shape) {
-            let last = map.image_elements().saturating_sub(1);
-            let _ = map.logical_index(last);
-            let _ = map.row_major_index(map.elements().saturating_sub(1));
+        let shape = common::shape(text);
+        assert_eq!(shape.sizes().is_ok(), has_image, "{text}");
+        let map = relayout::index::ImageMap::new(&shape);
+        assert_eq!(map.is_ok(), has_image, "{text}");
+        let Ok(map) = map else { continue };
+        if let Some(last) = map.image_elements().checked_sub(1) {
+            map.logical_index(last).unwrap();
+            let index = map.index_of(map.elements() - 1).unwrap();
+            assert!(map.image_element(&index).unwrap() <= last, "{text}");
         }
-        assert!(relayout::oracle::pack(&shape, &[0; 3], &mut []).is_err(), "{text}");
+        assert!(map.logical_index(map.image_elements()).is_err());
+        assert!(map.index_of(map.elements()).is_err());
     }
 }

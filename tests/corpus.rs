@@ -5,8 +5,7 @@ mod common;
 
 use common::{json_lines, lines, shape, text};
 use relayout::index::{ImageMap, linear_index};
-use relayout::steps::{Step, steps};
-use relayout::{AnyShape, Shape, oracle};
+use relayout::{AnyShape, Shape, Step, oracle};
 
 #[test]
 fn texts_that_xla_reads_print_as_it_prints_them() {
@@ -21,7 +20,7 @@ fn texts_that_xla_reads_print_as_it_prints_them() {
 }
 
 #[test]
-fn texts_that_mean_nothing_are_refused_where_they_are_wrong() {
+fn texts_that_mean_nothing_are_refused() {
     let mut count = 0;
     for name in ["xla_text_bad.jsonl", "xla_text_nonsense.jsonl"] {
         for case in json_lines(name) {
@@ -60,7 +59,7 @@ fn golden_images_are_reproduced_in_both_directions() {
                 assert_eq!(index, None, "{text} at {k}");
                 continue;
             };
-            let expected = map.row_major_index(number).unwrap();
+            let expected = map.index_of(number).unwrap();
             assert_eq!(index.as_ref(), Some(&expected), "{text} at {k}");
             assert_eq!(map.image_element(&expected), Ok(k), "{text} at {expected:?}");
         }
@@ -118,10 +117,70 @@ fn the_steps_lead_to_the_golden_images() {
         let shape = shape(text);
         let image = golden_image(case);
         let elements = shape.sizes().unwrap().elements as i64;
-        let steps = steps(&shape).unwrap();
+        let steps = shape.steps().unwrap();
         let reached = execute(&steps, &shape.bounds().unwrap(), (0..elements).collect());
         assert_eq!(reached, image, "{text}: {steps:?}");
     }
+}
+
+/// The bytes of elements of `bits` bits, each given by its value's low bits,
+/// least significant bit first. Written without the library.
+fn bits_to_bytes(values: impl IntoIterator<Item = u128>, bits: u32) -> Vec<u8> {
+    let mut all = Vec::new();
+    for value in values {
+        all.extend((0..bits).map(|bit| value >> bit & 1 == 1));
+    }
+    let byte = |bits: &[bool]| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit));
+    all.chunks(8).map(byte).collect()
+}
+
+/// Every golden image with elements of every width, made from the map alone.
+#[test]
+fn packing_gives_the_golden_images_in_every_width() {
+    use relayout::ElementType::*;
+    let mut packed = 0;
+    for case in &json_lines("golden.jsonl") {
+        let map_of = shape(text(case, "shape"));
+        let image = golden_image(case);
+        for (element_type, bits) in [
+            (Pred, 1),
+            (S1, 1),
+            (U2, 2),
+            (F4e2m1fn, 4),
+            (S2, 4),
+            (Pred, 8),
+            (F6e2m3fn, 8),
+            (F8e5m2, 8),
+            (Bf16, 16),
+            (F32, 32),
+            (C64, 64),
+            (C128, 128),
+        ] {
+            let layout = map_of.layout().clone().with_element_bits(bits.into()).unwrap();
+            let shape =
+                Shape::new(element_type, map_of.dimensions().iter().copied(), layout).unwrap();
+            // A value for each element that uses all the bits it has.
+            let mask = u128::MAX >> (128 - element_type.bits());
+            let value = |number: i64| match u128::try_from(number) {
+                Ok(number) => {
+                    (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835) >> 3 & mask
+                }
+                Err(_) => 0,
+            };
+            let elements = shape.sizes().unwrap().elements as i64;
+            let host = bits_to_bytes((0..elements).map(value), 8 * element_type.host_bytes());
+            let expected = bits_to_bytes(image.iter().map(|&number| value(number)), bits);
+
+            let mut packed_image = vec![0xee; expected.len()];
+            oracle::pack(&shape, &host, &mut packed_image).unwrap();
+            assert!(packed_image == expected, "{shape}");
+            let mut back = vec![0xee; host.len()];
+            oracle::unpack(&shape, &expected, &mut back).unwrap();
+            assert!(back == host, "{shape}");
+            packed += 1;
+        }
+    }
+    assert_eq!(packed, 309 * 12);
 }
 
 #[test]
@@ -132,13 +191,14 @@ fn tpu_buffers_have_the_bytes_that_the_compiler_gave_them() {
         let text = text(case, "shape");
         let sizes = shape(text).sizes().unwrap();
         let bytes = case["bytes"].as_u64().unwrap();
-        assert_eq!(sizes.array_size_bytes, bytes, "{text} on {}", case["chip"]);
+        assert_eq!(shape(text).array_size_bytes(), Ok(bytes), "{text} on {}", case["chip"]);
         assert_eq!(sizes.image_bytes, bytes, "{text} on {}", case["chip"]);
     }
 }
 
-/// The same layout on an array of few elements: each bound is folded into
-/// 0..=37, which keeps it ragged against the tiles.
+/// The same layout on an array of few elements: larger bounds are folded down
+/// to at most 37 (11 in three dimensions, 5 in more), which leaves them ragged
+/// against the tiles.
 fn reduced(shape: &Shape) -> Shape {
     let bounds = shape.bounds().unwrap();
     let most = match bounds.len() {
@@ -146,8 +206,7 @@ fn reduced(shape: &Shape) -> Shape {
         3 => 11,
         _ => 5,
     };
-    let bounds: Vec<_> =
-        bounds.iter().map(|&b| if b > most { b % most + 1 } else { b }.into()).collect();
+    let bounds = bounds.iter().map(|&b| if b > most { b % most + 1 } else { b });
     Shape::new(shape.element_type(), bounds, shape.layout().clone()).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use npyz::Order;
+use npyz::{Order, TypeChar};
 use relayout::{Layout, Shape, oracle};
 use serde_json::json;
 
@@ -104,18 +104,18 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
     let image = converted(&from, &to, &array.data)?;
     if arguments.output.verify {
         let back = converted(&to, &from, &image)?;
-        let bytes = usize::try_from(from.element_type().host_bytes()).unwrap_or(usize::MAX);
-        let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes));
-        let differs = elements.position(|(a, b)| !element::same_value(from.element_type(), a, b));
-        if let Some(k) = differs {
-            let at = |data: &[u8]| format!("{:02x?}", &data[k * bytes..][..bytes]);
+        let element_type = from.element_type();
+        let kind = array.type_str.type_char();
+        let bytes = usize::try_from(element_type.host_bytes()).unwrap_or(usize::MAX);
+        let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes)).enumerate();
+        let differs =
+            elements.find(|(_, (host, back))| !element::same_value(element_type, kind, host, back));
+        if let Some((k, (host, back))) = differs {
             return Err(Failure::work(format!(
-                "the round trip is not exact: element {k} of {} is {}, and came back as {}; \
-                 can {} hold it?",
+                "the round trip is not exact: element {k} of {} has bytes {host:02x?} and came \
+                 back as {back:02x?}{}",
                 files::name(&arguments.input),
-                at(&array.data),
-                at(&back),
-                from.element_type(),
+                element::range(element_type).map_or(String::new(), |range| format!("; {range}"))
             )));
         }
     }
@@ -129,7 +129,7 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
 
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
     let from: Shape = arguments.from.parse()?;
-    let to = from.in_host_layout()?;
+    let to = from.in_host_layout();
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
     let image = read_image(&arguments.input, &from)?;
 
@@ -238,10 +238,20 @@ fn verify_image(
     result: &[u8],
 ) -> Result<(), Failure> {
     let back = converted(to, from, result)?;
-    // The bits of the image that belong to elements.
-    let ones = vec![0xff; result.len()];
+    // Where the image holds elements, not padding: ones that went the same way.
+    let mut ones = files::allocate(to.sizes()?.image_bytes, &to.to_string())?;
+    ones.fill(0xff);
     let elements = converted(to, from, &ones)?;
-    let differs = (0..image.len()).find(|&i| (image[i] ^ back[i]) & elements[i] != 0);
+    let same = |i: usize| match elements[i] {
+        0 => true,
+        // In a byte of its own, a value may be written in several ways.
+        _ if from.element_bits() == 8 => {
+            let (host, back) = (&image[i..=i], &back[i..=i]);
+            element::same_value(from.element_type(), TypeChar::RawData, host, back)
+        }
+        bits => (image[i] ^ back[i]) & bits == 0,
+    };
+    let differs = (0..image.len()).find(|&i| !same(i));
     match differs {
         None => Ok(()),
         Some(i) => Err(Failure::work(format!(
@@ -274,8 +284,9 @@ impl Report {
         output: &Output,
         arguments: &OutputArguments,
     ) -> Result<(), Failure> {
-        let sizes = self.to.sizes()?;
-        let padding = sizes.image_bytes - sizes.data_bytes;
+        let (from, to) = (self.from.sizes()?, self.to.sizes()?);
+        let (from_padding, to_padding) =
+            (from.image_bytes - from.data_bytes, to.image_bytes - to.data_bytes);
         let mut out = output.report_to();
         if arguments.json {
             let report = json!({
@@ -285,8 +296,8 @@ impl Report {
                 "output": output.name(),
                 "to": self.to.to_string(),
                 "output_bytes": self.output_bytes,
-                "padding_bytes": padding,
-                "padding_ratio": sizes.padding_ratio(),
+                "input_padding_bytes": from_padding,
+                "output_padding_bytes": to_padding,
                 "verified": arguments.verify,
             });
             return Ok(writeln!(out, "{report}")?);
@@ -294,17 +305,20 @@ impl Report {
         let bytes = |n: usize| grouped(u64::try_from(n).unwrap_or(u64::MAX));
         writeln!(out, "{done} {}: {}, {} bytes", self.input, self.from, bytes(self.input_bytes))?;
         writeln!(out, "  into {}: {}, {} bytes", output.name(), self.to, bytes(self.output_bytes))?;
+        if from_padding > 0 {
+            writeln!(out, "  {} bytes of padding were left behind", grouped(from_padding))?;
+        }
         writeln!(
             out,
             "  padding costs {} of them ({:.3} image elements for each element)",
-            grouped(padding),
-            sizes.padding_ratio()
+            grouped(to_padding),
+            to.padding_ratio()
         )?;
         if arguments.verify {
             writeln!(
                 out,
                 "  round trip exact: all {} elements came back the same",
-                grouped(sizes.elements)
+                grouped(to.elements)
             )?;
         }
         Ok(())

@@ -77,24 +77,46 @@ fn sign_extended(byte: u8, bits: u32) -> u8 {
     ((byte << unused).cast_signed() >> unused).cast_unsigned()
 }
 
-/// Whether `back` is the value that the host bytes `host` stand for, after
-/// going through an image that may have kept only the element type's bits.
-pub(crate) fn same_value(element_type: ElementType, host: &[u8], back: &[u8]) -> bool {
-    if host == back {
-        return true;
-    }
-    let (&[host], &[back]) = (host, back) else {
-        return false;
-    };
+/// Whether `back`, which came back from an image, is the value that `host`
+/// stands for as an element of a NumPy file of kind `kind`.
+///
+/// An element narrower than a byte comes back as its low bits alone. What
+/// `host` has above them must then be the sign in an `int8`, zero for an
+/// unsigned type or a float, and either in raw or unsigned bytes that hold a
+/// signed type.
+pub(crate) fn same_value(
+    element_type: ElementType,
+    kind: TypeChar,
+    host: &[u8],
+    back: &[u8],
+) -> bool {
     let bits = element_type.bits();
-    match element_type {
-        ElementType::Pred => (host != 0) == (back != 0),
-        _ if bits < 8 => {
-            let low = back & (0xff >> (8 - bits));
-            host == low || host == sign_extended(low, bits)
-        }
-        _ => false,
+    let (&[host], &[back]) = (host, back) else { return host == back };
+    if element_type == ElementType::Pred {
+        return (host != 0) == (back != 0);
     }
+    if bits >= 8 {
+        return host == back;
+    }
+    let low = back & (0xff >> (8 - bits));
+    let as_unsigned = host == low && kind != TypeChar::Int;
+    let as_signed = host == sign_extended(low, bits) && element_type.is_signed_integer();
+    as_unsigned || as_signed
+}
+
+/// The values that an element of this type can have, for messages; `None` for
+/// types that no byte of a host array can overflow.
+pub(crate) fn range(element_type: ElementType) -> Option<String> {
+    let bits = element_type.bits();
+    if bits >= 8 || element_type == ElementType::Pred {
+        return None;
+    }
+    let values = 1 << bits;
+    Some(if element_type.is_signed_integer() {
+        format!("{element_type} holds {} to {}", -values / 2, values / 2 - 1)
+    } else {
+        format!("{element_type} holds {bits} bits, 0 to {}", values - 1)
+    })
 }
 
 #[cfg(test)]
@@ -146,10 +168,26 @@ mod tests {
         let mut data = [0x0f, 0x08, 0x07];
         extend_sign(ElementType::S4, &mut data);
         assert_eq!(data, [0xff, 0xf8, 0x07]);
-        assert!(same_value(ElementType::S4, &[0xff], &[0x0f]));
-        assert!(same_value(ElementType::S4, &[0x0f], &[0xff]));
-        assert!(!same_value(ElementType::S4, &[0x1f], &[0x0f]));
-        assert!(same_value(ElementType::Pred, &[2], &[1]));
-        assert!(!same_value(ElementType::U8, &[2], &[1]));
+        use ElementType::*;
+        for (element_type, kind, host, back, same) in [
+            (S4, TypeChar::Int, 0xff, 0x0f, true),
+            (S4, TypeChar::Int, 0x0f, 0x0f, false),
+            (S4, TypeChar::Int, 0x08, 0x08, false),
+            (S4, TypeChar::RawData, 0x0f, 0x0f, true),
+            (S4, TypeChar::Uint, 0xff, 0x0f, true),
+            (S4, TypeChar::Uint, 0x1f, 0x0f, false),
+            (U4, TypeChar::Uint, 0x0f, 0x0f, true),
+            (U4, TypeChar::Uint, 0xff, 0x0f, false),
+            (F4e2m1fn, TypeChar::RawData, 0xff, 0x0f, false),
+            (Pred, TypeChar::Uint, 2, 1, true),
+            (Pred, TypeChar::Bool, 0, 1, false),
+            (U8, TypeChar::Uint, 2, 1, false),
+        ] {
+            let found = same_value(element_type, kind, &[host], &[back]);
+            assert_eq!(found, same, "{element_type} {kind} {host:#x} {back:#x}");
+        }
+        assert!(!same_value(F32, TypeChar::Float, &[0; 4], &[0, 0, 0, 1]));
+        assert_eq!(range(S4).unwrap(), "s4 holds -8 to 7");
+        assert_eq!(range(U2).unwrap(), "u2 holds 2 bits, 0 to 3");
     }
 }

@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use relayout::steps::{Step, steps};
-use relayout::{Shape, ShapeError, Sizes, Warning};
+use relayout::{Shape, ShapeError, Sizes, Step, Warning};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -53,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 struct Explanation {
     shape: Shape,
     sizes: Sizes,
+    array_size_bytes: u64,
     physical_bounds: Vec<u64>,
     steps: Vec<Step>,
     warnings: Vec<Warning>,
@@ -68,7 +68,8 @@ impl Explanation {
         Ok(Explanation {
             sizes: shape.sizes()?,
             physical_bounds: shape.physical_bounds()?,
-            steps: steps(&shape)?,
+            array_size_bytes: shape.array_size_bytes()?,
+            steps: shape.steps()?,
             warnings: shape.warnings()?,
             shape,
         })
@@ -86,7 +87,7 @@ impl Explanation {
             "elements": self.sizes.elements,
             "image_elements": self.sizes.image_elements,
             "image_bytes": self.sizes.image_bytes,
-            "array_size_bytes": self.sizes.array_size_bytes,
+            "array_size_bytes": self.array_size_bytes,
             "data_bytes": self.sizes.data_bytes,
             "padding_ratio": self.sizes.padding_ratio(),
             "physical_dims": self.physical_bounds,
@@ -114,7 +115,7 @@ impl Explanation {
             grouped(self.sizes.image_bytes),
             grouped(image_elements)
         )?;
-        writeln!(out, "  XLA ArraySize    {} bytes", grouped(self.sizes.array_size_bytes))?;
+        writeln!(out, "  XLA ArraySize    {} bytes", grouped(self.array_size_bytes))?;
         writeln!(
             out,
             "  padding ratio    {:.3} image elements for each element",

@@ -86,11 +86,21 @@ pub(crate) struct Output {
 impl Output {
     /// An output, refused at once if it is a file that exists and `force` is
     /// not given, so that no work is done in vain.
+    ///
+    /// A link is followed: what it points to is replaced, not the link.
     pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
-        if !is_standard(path) && !force && path.symlink_metadata().is_ok() {
+        let there = !is_standard(path) && path.symlink_metadata().is_ok();
+        if there && path.is_dir() {
+            return Err(failed(path, "is a directory"));
+        }
+        if there && !force {
             return Err(exists(path));
         }
-        Ok(Output { path: path.to_owned(), force })
+        let path = match path.canonicalize() {
+            Ok(target) if there => target,
+            _ => path.to_owned(),
+        };
+        Ok(Output { path, force })
     }
 
     /// Writes all of `parts`, or leaves the file as it was.
@@ -102,12 +112,9 @@ impl Output {
         }
         let fail = |e: io::Error| failed(&self.path, e);
         // A device or a pipe is written in place: it cannot be replaced.
-        if self.path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        if self.path.metadata().is_ok_and(|m| !m.is_file()) {
             let mut file = File::options().write(true).open(&self.path).map_err(fail)?;
             return parts.iter().try_for_each(|part| file.write_all(part)).map_err(fail);
-        }
-        if self.path.is_dir() {
-            return Err(failed(&self.path, "is a directory"));
         }
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -165,7 +172,7 @@ pub(crate) fn texts(
 
 /// The lines of standard input with their numbers, counted from 1. What is not
 /// UTF-8 is replaced, so that it can be refused like any other bad text.
-pub(crate) fn stdin_lines() -> impl Iterator<Item = Result<(usize, String), Failure>> {
+fn stdin_lines() -> impl Iterator<Item = Result<(usize, String), Failure>> {
     let lines = BufReader::new(io::stdin()).split(b'\n');
     lines.enumerate().map(|(i, line)| {
         let line = line.map_err(|e| Failure::work(format!("standard input: {e}")))?;

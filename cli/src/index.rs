@@ -11,6 +11,9 @@ use crate::failure::Failure;
 use crate::files;
 
 /// Tell where an element stands in the image, or what stands there
+///
+/// Of many values, each is answered by a line in its place; the first that
+/// cannot be answered ends the run.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

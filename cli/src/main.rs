@@ -1,7 +1,8 @@
 //! The `relayout` command: XLA's tiled layouts read, explained, drawn, and
 //! applied to NumPy files.
 
-// No input may panic: what could is denied here, and argued where it is allowed.
+// No input may panic. What panics or truncates by design is denied here; an
+// index out of bounds is not, so indexing is left to places that know theirs.
 #![cfg_attr(
     not(test),
     deny(

@@ -364,6 +364,9 @@ fn the_report_says_what_went_where_and_what_padding_costs() {
     ] {
         assert!(text.text().contains(part), "{part}: {}", text.text());
     }
+    let back = scratch.path("back.npy");
+    let text = ok(&["unpack", &out, "--from", "bf16[100,300]{1,0:T(8,128)(2,1)}", "-o", &back]);
+    assert!(text.text().contains("19,872 bytes of padding were left behind"), "{}", text.text());
     let report = &ok(&[&pack[..], &["--force", "--json"]].concat()).json()[0];
     assert_eq!((&report["output_bytes"], &report["verified"]), (&79_872.into(), &true.into()));
 }
@@ -414,12 +417,46 @@ fn padding_that_is_not_zero_does_not_break_the_round_trip() {
 
 #[test]
 fn a_value_that_does_not_fit_fails_the_verification_and_leaves_nothing() {
+    for (descr, element_type, value, parts) in [
+        ("|i1", "s4", 100, ["element 2", "[64]", "[04]", "s4 holds -8 to 7"]),
+        ("|i1", "s4", 8, ["element 2", "[08]", "[08]", "s4 holds -8 to 7"]),
+        ("|u1", "u4", 255, ["element 2", "[ff]", "[0f]", "u4 holds 4 bits, 0 to 15"]),
+        ("|V1", "f4e2m1fn", 16, ["element 2", "[10]", "[00]", "f4e2m1fn holds 4 bits"]),
+    ] {
+        let scratch = Scratch::new();
+        let file = scratch.file("q.npy", &npy(descr, "(4,)", &[1, 7, value, 7]));
+        let (out, shape) = (scratch.path("q.image"), format!("{element_type}[4]{{0:E(4)}}"));
+        fails(1, &["pack", &file, "--to", &shape, "-o", &out, "--verify"], &parts);
+        assert_eq!(scratch.names(), ["q.npy"]);
+    }
+}
+
+#[test]
+fn values_that_are_written_in_another_way_are_the_same() {
     let scratch = Scratch::new();
-    let file = scratch.file("q.npy", &npy("|i1", "(4,)", &[1, 0xff, 100, 7]));
-    let out = scratch.path("q.image");
-    let pack = ["pack", &file, "--to", "s4[4]{0:E(4)}", "-o", &out, "--verify"];
-    fails(1, &pack, &["element 2", "[64]", "[04]", "s4"]);
-    assert_eq!(scratch.names(), ["q.npy"]);
+    // -1 as s4, raw; 0x80 as a truth value.
+    for (descr, bytes, shape) in [
+        ("|V1", [0x0f, 0xff], "s4[2]{0:E(4)}"),
+        ("|u1", [0x0f, 0xff], "s4[2]{0:E(4)}"),
+        ("|u1", [0x80, 0x00], "pred[2]{0:E(1)}"),
+    ] {
+        let file = scratch.file("in.npy", &npy(descr, "(2,)", &bytes));
+        ok(&[
+            "pack",
+            &file,
+            "--to",
+            shape,
+            "-o",
+            &scratch.path("out.image"),
+            "--verify",
+            "--force",
+        ]);
+        let image = scratch.file("in.image", &bytes);
+        let wide = shape.replace("4)", "8)").replace("1)", "8)");
+        let convert = ["convert", &image, "--from", &wide, "--to", shape];
+        let out = scratch.path("out.image");
+        ok(&[&convert[..], &["-o", &out, "--verify", "--force"]].concat());
+    }
 }
 
 #[test]
@@ -463,10 +500,27 @@ fn nothing_is_replaced_unasked_and_a_failure_leaves_no_file() {
     fails(1, &["pack", &numpy("f32"), "--to", "{1,0}", "-o", &lost], &["folder.image"]);
     let folder = scratch.path("folder");
     fs::create_dir(&folder).unwrap();
-    fails(1, &["pack", &numpy("f32"), "--to", "{1,0}", "-o", &folder, "--force"], &["directory"]);
+    for force in [&["--force"][..], &[]] {
+        let pack = ["pack", &numpy("f32"), "--to", "{1,0}", "-o", &folder];
+        fails(1, &[&pack[..], force].concat(), &["folder: is a directory"]);
+    }
     fails(1, &["pack", &folder, "--to", "{1,0}", "-o", "-"], &["folder"]);
     fails(1, &["pack", &scratch.path("nowhere.npy"), "--to", "{1,0}", "-o", "-"], &["nowhere.npy"]);
     assert_eq!(scratch.names(), ["folder", "there.image"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_followed() {
+    let scratch = Scratch::new();
+    let target = scratch.file("target.image", b"old");
+    let link = scratch.path("link.image");
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let pack = ["pack", &numpy("f32"), "--to", "{1,0}", "-o", &link];
+    fails(1, &pack, &["link.image: exists already"]);
+    ok(&[&pack[..], &["--force"]].concat());
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read(&target).unwrap().len(), 240);
 }
 
 #[test]

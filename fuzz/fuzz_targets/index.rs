@@ -71,7 +71,7 @@ fuzz_target!(|input: Input| {
             }
         }
         if sizes.elements > 0 {
-            let index = map.row_major_index(place % sizes.elements).expect("an element");
+            let index = map.index_of(place % sizes.elements).expect("an element");
             let k = map.image_element(&index).expect("an index");
             assert!(k < sizes.image_elements);
             assert_eq!(map.logical_index(k), Ok(Some(index)));

@@ -19,6 +19,6 @@ fuzz_target!(|text: &str| {
             assert!(sizes.image_elements >= sizes.elements);
         }
         let _ = shape.warnings();
-        let _ = relayout::steps::steps(&shape);
+        let _ = shape.steps();
     }
 });

@@ -20,10 +20,9 @@ pub const MAX_TILES: usize = 64;
 /// for are kept and printed again.
 ///
 /// ```
-/// use relayout::{Layout, Tile, TileEntry};
+/// use relayout::{Layout, Tile};
 ///
-/// let tile = Tile::new([TileEntry::Bound(8), TileEntry::Bound(128)])?;
-/// let layout = Layout::new([0, 1])?.with_tiles(vec![tile])?;
+/// let layout = Layout::new([0, 1])?.with_tiles([Tile::new([8, 128])?])?;
 /// assert_eq!(layout, "{0,1:T(8,128)}".parse()?);
 /// # Ok::<(), relayout::Error>(())
 /// ```
@@ -39,6 +38,8 @@ pub struct Layout {
     splits: Vec<Split>,
     physical_shape: Option<Box<AnyShape>>,
     metadata_prefix_bytes: u64,
+    /// How deep `physical_shape` is nested; 0 without one.
+    depth: usize,
 }
 
 /// One tile: a positive bound for each dimension it acts on, or `*`.
@@ -49,6 +50,7 @@ pub struct Tile(Vec<TileEntry>);
 
 /// One entry of a [`Tile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum TileEntry {
     /// The dimension is split into pieces of this many elements.
     Bound(u64),
@@ -57,8 +59,10 @@ pub enum TileEntry {
     Combine,
 }
 
-/// A split config, `SC(dim:i,j)`: XLA keeps the parts of dimension `dim`
-/// before, between and after the indices in different memories.
+/// A split config, `SC(dim:i,j)`: XLA keeps the parts of a dimension before,
+/// between and after the indices in different memories.
+///
+/// XLA's code counts the dimension from the major end of the physical order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Split {
     dimension: usize,
@@ -87,18 +91,7 @@ impl Layout {
                 return Err(ShapeError::RepeatedDimension { entry, dimension });
             }
         }
-        Ok(Layout {
-            minor_to_major,
-            tiles: Vec::new(),
-            tail_alignment_elements: 1,
-            index_type: None,
-            pointer_type: None,
-            element_bits: None,
-            memory_space: 0,
-            splits: Vec::new(),
-            physical_shape: None,
-            metadata_prefix_bytes: 0,
-        })
+        Ok(Layout::untiled(minor_to_major))
     }
 
     /// The untiled layout in which the last dimension is the fastest.
@@ -113,17 +106,42 @@ impl Layout {
         Layout::new((0..rank).rev().collect::<Vec<_>>())
     }
 
+    /// The row-major layout without tiles and attributes for the same
+    /// dimensions.
+    pub(super) fn to_row_major(&self) -> Self {
+        let mut minor_to_major = self.minor_to_major.clone();
+        minor_to_major.sort_unstable_by(|a, b| b.cmp(a));
+        Layout::untiled(minor_to_major)
+    }
+
+    /// The untiled layout of a permutation.
+    fn untiled(minor_to_major: Vec<usize>) -> Self {
+        Layout {
+            minor_to_major,
+            tiles: Vec::new(),
+            tail_alignment_elements: 1,
+            index_type: None,
+            pointer_type: None,
+            element_bits: None,
+            memory_space: 0,
+            splits: Vec::new(),
+            physical_shape: None,
+            metadata_prefix_bytes: 0,
+            depth: 0,
+        }
+    }
+
     /// The same layout with these tiles, `T(…)(…)`.
     ///
     /// # Errors
     ///
     /// There are more than [`MAX_TILES`].
-    pub fn with_tiles(mut self, tiles: Vec<Tile>) -> Result<Self, ShapeError> {
-        if tiles.len() > MAX_TILES {
-            return Err(ShapeError::TooManyTiles { count: tiles.len() });
+    pub fn with_tiles(mut self, tiles: impl Into<Vec<Tile>>) -> Result<Self, ShapeError> {
+        self.tiles = tiles.into();
+        match self.tiles.len() {
+            0..=MAX_TILES => Ok(self),
+            count => Err(ShapeError::TooManyTiles { count }),
         }
-        self.tiles = tiles;
-        Ok(self)
     }
 
     /// The same layout with this tail padding alignment, `L(n)`, in elements.
@@ -131,10 +149,10 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// `elements` is 0.
+    /// `elements` is 0, or 2⁶³ or more.
     pub fn with_tail_alignment_elements(mut self, elements: u64) -> Result<Self, ShapeError> {
-        if elements == 0 {
-            return Err(ShapeError::ZeroTailAlignment);
+        if elements == 0 || elements > MAX_ELEMENTS {
+            return Err(ShapeError::TailAlignment { elements });
         }
         self.tail_alignment_elements = elements;
         Ok(self)
@@ -162,12 +180,16 @@ impl Layout {
 
     /// The same layout with elements of this width, `E(n)`, in bits.
     ///
-    /// Whether the width suits is known only with the element type:
-    /// [`Shape::new`](super::Shape::new) checks it.
-    #[must_use]
-    pub fn with_element_bits(mut self, bits: u32) -> Self {
-        self.element_bits = Some(bits);
-        self
+    /// # Errors
+    ///
+    /// No element type has elements of that width. Whether the shape's own type
+    /// has is checked by [`Shape::new`](super::Shape::new).
+    pub fn with_element_bits(mut self, bits: u64) -> Result<Self, ShapeError> {
+        match u32::try_from(bits) {
+            Ok(n) if n.is_power_of_two() && n <= 128 => self.element_bits = Some(n),
+            _ => return Err(ShapeError::ElementWidth { bits }),
+        }
+        Ok(self)
     }
 
     /// The same layout in this memory space, `S(n)`. 0 is the default.
@@ -175,11 +197,11 @@ impl Layout {
     /// # Errors
     ///
     /// `space` is more than 127.
-    pub fn with_memory_space(mut self, space: u8) -> Result<Self, ShapeError> {
-        if space > 127 {
-            return Err(ShapeError::MemorySpace { space: space.into() });
+    pub fn with_memory_space(mut self, space: u64) -> Result<Self, ShapeError> {
+        match u8::try_from(space) {
+            Ok(n) if n <= 127 => self.memory_space = n,
+            _ => return Err(ShapeError::MemorySpace { space }),
         }
-        self.memory_space = space;
         Ok(self)
     }
 
@@ -187,29 +209,42 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// A split config has no indices. That its dimension is there is checked
-    /// by [`Shape::new`](super::Shape::new).
-    pub fn with_splits(mut self, splits: Vec<Split>) -> Result<Self, ShapeError> {
-        if let Some(split) = splits.iter().position(|s| s.indices.is_empty()) {
-            return Err(ShapeError::EmptySplit { split });
+    /// One of them splits a dimension that is not there.
+    pub fn with_splits(mut self, splits: impl Into<Vec<Split>>) -> Result<Self, ShapeError> {
+        self.splits = splits.into();
+        let rank = self.minor_to_major.len();
+        for (split, config) in self.splits.iter().enumerate() {
+            let dimension = config.dimension;
+            if dimension >= rank {
+                return Err(ShapeError::SplitDimension { split, dimension, rank });
+            }
         }
-        self.splits = splits;
         Ok(self)
     }
 
     /// The same layout with this physical shape, `P(…)`.
-    #[must_use]
-    pub fn with_physical_shape(mut self, shape: AnyShape) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// It is nested as deep as [`MAX_DEPTH`](super::MAX_DEPTH) already.
+    pub fn with_physical_shape(mut self, shape: AnyShape) -> Result<Self, ShapeError> {
+        self.depth = super::one_deeper(&shape)?;
         self.physical_shape = Some(Box::new(shape));
-        self
+        Ok(self)
     }
 
     /// The same layout with a prefix of this many bytes for the metadata of
     /// dynamic shapes, `M(n)`. 0 is the default.
-    #[must_use]
-    pub fn with_metadata_prefix_bytes(mut self, bytes: u64) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// `bytes` is 2⁶³ or more.
+    pub fn with_metadata_prefix_bytes(mut self, bytes: u64) -> Result<Self, ShapeError> {
+        if bytes > MAX_ELEMENTS {
+            return Err(ShapeError::MetadataPrefix { bytes });
+        }
         self.metadata_prefix_bytes = bytes;
-        self
+        Ok(self)
     }
 
     /// The dimensions in physical order, fastest first.
@@ -221,12 +256,6 @@ impl Layout {
     /// The dimensions in physical order, slowest first.
     pub fn major_to_minor(&self) -> impl ExactSizeIterator<Item = usize> {
         self.minor_to_major.iter().rev().copied()
-    }
-
-    /// Whether this is the order of C and of NumPy, whatever the tiles.
-    #[must_use]
-    pub fn is_row_major(&self) -> bool {
-        self.major_to_minor().eq(0..self.minor_to_major.len())
     }
 
     /// The tiles, in the order in which they are applied.
@@ -282,6 +311,11 @@ impl Layout {
     pub fn metadata_prefix_bytes(&self) -> u64 {
         self.metadata_prefix_bytes
     }
+
+    /// How deep the physical shape is nested; 0 without one.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
 }
 
 fn integer(element_type: ElementType) -> Result<ElementType, ShapeError> {
@@ -299,10 +333,21 @@ impl Tile {
     ///
     /// There are no entries or more than [`MAX_RANK`], a bound is 0 or 2⁶³ or
     /// more, or the last entry is [`TileEntry::Combine`].
-    pub fn new(entries: impl Into<Vec<TileEntry>>) -> Result<Self, ShapeError> {
-        let entries = entries.into();
+    ///
+    /// ```
+    /// use relayout::{Tile, TileEntry};
+    ///
+    /// assert_eq!(Tile::new([8, 128])?.to_string(), "(8,128)");
+    /// let tile = Tile::new([TileEntry::Combine, TileEntry::Bound(2)])?;
+    /// assert_eq!(tile.to_string(), "(*,2)");
+    /// # Ok::<(), relayout::ShapeError>(())
+    /// ```
+    pub fn new<E: Into<TileEntry>>(
+        entries: impl IntoIterator<Item = E>,
+    ) -> Result<Self, ShapeError> {
+        let entries: Vec<TileEntry> = entries.into_iter().map(Into::into).collect();
         if entries.len() > MAX_RANK {
-            return Err(ShapeError::TooManyDimensions { count: entries.len() });
+            return Err(ShapeError::TooManyTileEntries { count: entries.len() });
         }
         for (entry, e) in entries.iter().enumerate() {
             match *e {
@@ -334,13 +379,24 @@ impl From<u64> for TileEntry {
 }
 
 impl Split {
-    /// A split of `dimension` at `indices`.
-    #[must_use]
-    pub fn new(dimension: usize, indices: impl Into<Vec<u64>>) -> Self {
-        Split { dimension, indices: indices.into() }
+    /// A split of `dimension` at `indices`, in elements, in the order given.
+    ///
+    /// # Errors
+    ///
+    /// There are no indices, or one is 2⁶³ or more.
+    pub fn new(dimension: usize, indices: impl Into<Vec<u64>>) -> Result<Self, ShapeError> {
+        let indices = indices.into();
+        if indices.is_empty() {
+            return Err(ShapeError::EmptySplit { dimension });
+        }
+        match indices.iter().find(|&&index| index > MAX_ELEMENTS) {
+            None => Ok(Split { dimension, indices }),
+            Some(&index) => Err(ShapeError::SplitIndexTooLarge { dimension, index }),
+        }
     }
 
-    /// The dimension that is split.
+    /// The dimension that is split, counted from the major end of the physical
+    /// order.
     #[must_use]
     pub fn dimension(&self) -> usize {
         self.dimension
@@ -350,5 +406,14 @@ impl Split {
     #[must_use]
     pub fn indices(&self) -> &[u64] {
         &self.indices
+    }
+
+    /// The elements of the largest part of a dimension with this bound, as
+    /// XLA's `LayoutUtil::MaxSplitSize` reckons it, which does not ask whether
+    /// the indices ascend or lie within the bound.
+    pub(super) fn largest_part(&self, bound: u64) -> u64 {
+        let ends = self.indices.iter().copied().chain([bound]);
+        let starts = [0].into_iter().chain(self.indices.iter().copied());
+        ends.zip(starts).map(|(end, start)| end.saturating_sub(start)).max().unwrap_or(bound)
     }
 }

@@ -20,11 +20,12 @@ use std::fmt;
 
 pub use layout::{Layout, MAX_RANK, MAX_TILES, Split, Tile, TileEntry};
 pub use sizes::{Sizes, Warning};
+pub(crate) use text::excerpt;
 pub use text::{MAX_DEPTH, ParseError, ParseErrorKind};
 pub(crate) use tiling::{Level, Tiling};
 
 use crate::element::ElementType;
-use crate::error::ShapeError;
+use crate::error::{MismatchError, ShapeError};
 
 /// The bound of one dimension, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,14 +61,11 @@ impl From<u64> for Bound {
 /// Dimensions are numbered from 0, the first one written being dimension 0.
 ///
 /// ```
-/// use relayout::{Bound, ElementType, Layout, Shape, Tile};
+/// use relayout::{ElementType, Layout, Shape, Tile};
 ///
 /// let shape: Shape = "bf16[1000,300]{1,0:T(8,128)(2,1)}".parse()?;
-/// let layout = Layout::row_major(2)?.with_tiles(vec![
-///     Tile::new([8, 128].map(u64::into))?,
-///     Tile::new([2, 1].map(u64::into))?,
-/// ])?;
-/// assert_eq!(shape, Shape::new(ElementType::Bf16, [1000, 300].map(Bound::Static), layout)?);
+/// let layout = Layout::row_major(2)?.with_tiles([Tile::new([8, 128])?, Tile::new([2, 1])?])?;
+/// assert_eq!(shape, Shape::new(ElementType::Bf16, [1000, 300], layout)?);
 ///
 /// assert_eq!(shape.bounds()?, [1000, 300]);
 /// assert_eq!(shape.sizes()?.image_bytes, 1000 * 384 * 2);
@@ -88,14 +86,15 @@ impl Shape {
     ///
     /// There are more than [`MAX_RANK`] dimensions; a bound, the array or its
     /// image has 2⁶³ elements or more (unless a bound is 0); the layout
-    /// orders another number of dimensions, splits one that is not there, or
-    /// gives to an element a width that its type cannot have.
-    pub fn new(
+    /// orders another number of dimensions, or gives to an element a width that
+    /// its type cannot have.
+    pub fn new<B: Into<Bound>>(
         element_type: ElementType,
-        dimensions: impl Into<Vec<Bound>>,
+        dimensions: impl IntoIterator<Item = B>,
         layout: Layout,
     ) -> Result<Self, ShapeError> {
-        let shape = Shape { element_type, dimensions: dimensions.into(), layout };
+        let dimensions = dimensions.into_iter().map(Into::into).collect();
+        let shape = Shape { element_type, dimensions, layout };
         shape.check()?;
         Ok(shape)
     }
@@ -114,8 +113,7 @@ impl Shape {
     /// # Ok::<(), relayout::ShapeError>(())
     /// ```
     pub fn row_major(element_type: ElementType, bounds: &[u64]) -> Result<Self, ShapeError> {
-        let dimensions: Vec<Bound> = bounds.iter().map(|&n| n.into()).collect();
-        Shape::new(element_type, dimensions, Layout::row_major(bounds.len())?)
+        Shape::new(element_type, bounds.iter().copied(), Layout::row_major(bounds.len())?)
     }
 
     /// The same array in another layout.
@@ -124,7 +122,7 @@ impl Shape {
     ///
     /// As [`Shape::new`].
     pub fn with_layout(&self, layout: Layout) -> Result<Self, ShapeError> {
-        Shape::new(self.element_type, self.dimensions.clone(), layout)
+        Shape::new(self.element_type, self.dimensions.iter().copied(), layout)
     }
 
     /// The type of the elements.
@@ -200,11 +198,35 @@ impl Shape {
     /// The same array as host memory has it: dense and row-major, each element
     /// in whole bytes.
     ///
-    /// # Errors
-    ///
-    /// None that this shape does not already rule out.
-    pub fn in_host_layout(&self) -> Result<Self, ShapeError> {
-        self.with_layout(Layout::row_major(self.rank())?)
+    /// ```
+    /// let shape: relayout::Shape = "s4[8,<=3]{0,1:T(8,128)(8,1)E(4)}".parse()?;
+    /// assert_eq!(shape.in_host_layout().to_string(), "s4[8,<=3]{1,0}");
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    #[must_use]
+    pub fn in_host_layout(&self) -> Self {
+        Shape { layout: self.layout.to_row_major(), ..self.clone() }
+    }
+
+    /// Checks that `self` and `destination` are one array, maybe in different
+    /// layouts. A dynamic bound counts as its greatest.
+    pub(crate) fn check_same_array(&self, destination: &Shape) -> Result<(), MismatchError> {
+        if self.element_type != destination.element_type {
+            return Err(MismatchError::ElementTypes {
+                source: self.element_type,
+                destination: destination.element_type,
+            });
+        }
+        let elements = |shape: &Shape| -> Vec<_> {
+            shape.dimensions.iter().map(|bound| bound.elements()).collect()
+        };
+        if elements(self) != elements(destination) {
+            return Err(MismatchError::Bounds {
+                source: self.dimensions.clone(),
+                destination: destination.dimensions.clone(),
+            });
+        }
+        Ok(())
     }
 
     /// What the tiles do to the physical bounds.
@@ -236,19 +258,13 @@ impl Shape {
         {
             return Err(ShapeError::ElementBits { bits, element_type: self.element_type });
         }
-        for (split, config) in self.layout.splits().iter().enumerate() {
-            let dimension = config.dimension();
-            if dimension >= rank {
-                return Err(ShapeError::SplitDimension { split, dimension, rank });
-            }
-        }
-        // A dimension without a bound counts as 1: the least image there can be.
-        let least: Vec<u64> = self
+        // A dimension without a bound counts as if it were 1.
+        let bounds: Vec<u64> = self
             .layout
             .major_to_minor()
             .map(|dimension| self.dimensions[dimension].elements().unwrap_or(1))
             .collect();
-        Tiling::new(least, self.layout.tiles())?;
+        Tiling::new(bounds, self.layout.tiles())?;
         Ok(())
     }
 }
@@ -262,9 +278,9 @@ impl Shape {
 /// use relayout::AnyShape;
 ///
 /// let text = "(f32[2,3]{1,0:T(8,128)}, token[], ())";
-/// let AnyShape::Tuple(parts) = text.parse()? else { panic!("a tuple") };
-/// assert_eq!(parts.len(), 3);
-/// assert_eq!(AnyShape::Tuple(parts).to_string(), text);
+/// let AnyShape::Tuple(tuple) = text.parse()? else { panic!("a tuple") };
+/// assert_eq!(tuple.parts().len(), 3);
+/// assert_eq!(AnyShape::Tuple(tuple).to_string(), text);
 /// # Ok::<(), relayout::ParseError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -273,7 +289,7 @@ pub enum AnyShape {
     /// An array.
     Array(Shape),
     /// A tuple of shapes, `(…)`.
-    Tuple(Vec<AnyShape>),
+    Tuple(Tuple),
     /// `token[]`, which orders side effects.
     Token,
     /// `opaque[]`, which only the device knows.
@@ -282,17 +298,50 @@ pub enum AnyShape {
     Buffer(Shape),
 }
 
-impl AnyShape {
-    /// What kind of shape this is, with its article, for messages.
+/// The shapes of a tuple, nested no deeper than [`MAX_DEPTH`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    parts: Vec<AnyShape>,
+    depth: usize,
+}
+
+impl Tuple {
+    /// A tuple of these shapes.
+    ///
+    /// # Errors
+    ///
+    /// One of them is nested as deep as [`MAX_DEPTH`] already.
+    pub fn new(parts: impl Into<Vec<AnyShape>>) -> Result<Self, ShapeError> {
+        let parts = parts.into();
+        let depth =
+            parts.iter().try_fold(1, |depth, part| one_deeper(part).map(|d| d.max(depth)))?;
+        Ok(Tuple { parts, depth })
+    }
+
+    /// The shapes, in their order.
     #[must_use]
-    pub fn kind(&self) -> &'static str {
+    pub fn parts(&self) -> &[AnyShape] {
+        &self.parts
+    }
+}
+
+impl AnyShape {
+    /// How deep tuples and physical shapes are nested in it: 0 for `f32[2]`, 1
+    /// for `()`.
+    fn depth(&self) -> usize {
         match self {
-            AnyShape::Array(_) => "an array",
-            AnyShape::Tuple(_) => "a tuple",
-            AnyShape::Token => "a token",
-            AnyShape::Opaque => "an opaque value",
-            AnyShape::Buffer(_) => "a buffer",
+            AnyShape::Array(shape) | AnyShape::Buffer(shape) => shape.layout.depth(),
+            AnyShape::Tuple(tuple) => tuple.depth,
+            AnyShape::Token | AnyShape::Opaque => 0,
         }
+    }
+}
+
+/// The depth of what is put around `shape`.
+fn one_deeper(shape: &AnyShape) -> Result<usize, ShapeError> {
+    match shape.depth() {
+        MAX_DEPTH.. => Err(ShapeError::TooDeep),
+        depth => Ok(depth + 1),
     }
 }
 

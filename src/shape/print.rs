@@ -37,9 +37,9 @@ impl Display for AnyShape {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             AnyShape::Array(shape) => shape.fmt(f),
-            AnyShape::Tuple(parts) => {
+            AnyShape::Tuple(tuple) => {
                 f.write_str("(")?;
-                join(f, parts, ", ")?;
+                join(f, tuple.parts(), ", ")?;
                 f.write_str(")")
             }
             AnyShape::Token => f.write_str("token[]"),

@@ -29,11 +29,6 @@ pub struct Sizes {
     pub image_elements: u64,
     /// Bytes of the image.
     pub image_bytes: u64,
-    /// Bytes that XLA reckons for the buffer (`ShapeUtil::ArraySize`): the
-    /// array padded by the first tile only, then to the tail padding
-    /// alignment. Like XLA, an untiled array is not padded at its tail. It is
-    /// the bytes of the image in nearly every layout that is used.
-    pub array_size_bytes: u64,
     /// Bytes that the elements would take without any padding.
     pub data_bytes: u64,
     /// Bytes of the array in host memory, dense, each element in whole bytes.
@@ -58,11 +53,11 @@ impl Sizes {
 #[non_exhaustive]
 pub enum Warning {
     /// The bytes of the image are not what XLA reckons for the buffer: a later
-    /// tile pads too, or there is padding at the tail.
+    /// tile pads too, there is padding at the tail, or the array is split.
     ArraySizeDiffers {
         /// Bytes of the image.
         image_bytes: u64,
-        /// Bytes that XLA reckons.
+        /// Bytes that XLA reckons: [`Shape::array_size_bytes`].
         array_size_bytes: u64,
     },
     /// The layout has split configs. The image is that of the whole array.
@@ -78,8 +73,8 @@ impl fmt::Display for Warning {
                  tile and the tail padding alignment only, says {array_size_bytes}"
             ),
             Warning::SplitsIgnored => f.write_str(
-                "the layout splits the array between memories (SC); \
-                 the image described is that of the whole array",
+                "the layout splits the array between memories (SC); the image is that of the \
+                 whole array, while XLA's ArraySize is that of the largest part",
             ),
         }
     }
@@ -91,35 +86,70 @@ impl Shape {
     /// # Errors
     ///
     /// [`ShapeError::Unbounded`] where a dimension has no bound,
-    /// [`ShapeError::ImageBitsTooMany`] where the image, or what XLA reckons
-    /// for it, has 2⁶⁴ bits or more.
+    /// [`ShapeError::ImageBitsTooMany`] where the image has 2⁶⁴ bits or more.
     pub fn sizes(&self) -> Result<Sizes, ShapeError> {
-        let tiling = self.tiling()?;
+        let Tiling { elements, image_elements, .. } = self.tiling()?;
         let element_bits = self.element_bits();
-        let (elements, image_elements) = (tiling.elements, tiling.image_elements);
-        let array_size_elements = self.array_size_elements(tiling)?;
-
-        let bytes = |elements: u64, bits: u32| {
-            elements.checked_mul(bits.into()).map(|bits| bits.div_ceil(8)).ok_or(
-                ShapeError::ImageBitsTooMany { image_elements: elements, element_bits: bits },
-            )
+        let too_many = ShapeError::ImageBitsTooMany { image_elements, element_bits };
+        let bytes = |elements: u64| {
+            elements.checked_mul(element_bits.into()).map(|bits| bits.div_ceil(8)).ok_or(too_many)
         };
+        // No more than the image, or a byte for each element.
+        let host_bytes = elements.checked_mul(self.element_type().host_bytes().into());
         Ok(Sizes {
             elements,
             element_bits,
             image_elements,
-            image_bytes: bytes(image_elements, element_bits)?,
-            array_size_bytes: bytes(array_size_elements, element_bits)?,
-            data_bytes: bytes(elements, element_bits)?,
-            host_bytes: bytes(elements, 8 * self.element_type().host_bytes())?,
+            image_bytes: bytes(image_elements)?,
+            data_bytes: bytes(elements)?,
+            host_bytes: host_bytes.ok_or(too_many)?,
         })
+    }
+
+    /// The bytes that XLA reckons for the buffer, as its `ShapeUtil::ArraySize`
+    /// computes them: the array padded by the first tile only, then to the tail
+    /// padding alignment; of a dimension with a split config, the largest part.
+    /// Like XLA, it does neither for an untiled array.
+    ///
+    /// It is the bytes of the image in nearly every layout that is used.
+    ///
+    /// ```
+    /// use relayout::Shape;
+    ///
+    /// let shape: Shape = "u8[5]{0:T(4)L(128)}".parse()?;
+    /// assert_eq!((shape.sizes()?.image_bytes, shape.array_size_bytes()?), (8, 128));
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ShapeError::Unbounded`] where a dimension has no bound,
+    /// [`ShapeError::ArraySizeTooLarge`] where they do not fit in 64 bits.
+    pub fn array_size_bytes(&self) -> Result<u64, ShapeError> {
+        let mut bounds = self.physical_bounds()?;
+        let mut tail_alignment = 1;
+        let first_tile = self.layout().tiles().get(..1).unwrap_or_default();
+        if !first_tile.is_empty() {
+            // In reverse, for XLA takes the first of several for a dimension.
+            for split in self.layout().splits().iter().rev() {
+                let dimension = split.dimension();
+                bounds[dimension] = split.largest_part(self.physical_bounds()?[dimension]);
+            }
+            tail_alignment = self.layout().tail_alignment_elements();
+        }
+        let elements = Tiling::new(bounds, first_tile)?.image_elements;
+        elements
+            .checked_next_multiple_of(tail_alignment)
+            .and_then(|elements| elements.checked_mul(self.element_bits().into()))
+            .map(|bits| bits.div_ceil(8))
+            .ok_or(ShapeError::ArraySizeTooLarge { elements, tail_alignment })
     }
 
     /// What may surprise about this shape's image.
     ///
     /// # Errors
     ///
-    /// As [`Shape::sizes`].
+    /// As [`Shape::sizes`] and [`Shape::array_size_bytes`].
     ///
     /// ```
     /// use relayout::{Shape, Warning};
@@ -131,7 +161,7 @@ impl Shape {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn warnings(&self) -> Result<Vec<Warning>, ShapeError> {
-        let Sizes { image_bytes, array_size_bytes, .. } = self.sizes()?;
+        let (image_bytes, array_size_bytes) = (self.sizes()?.image_bytes, self.array_size_bytes()?);
         let mut warnings = Vec::new();
         if image_bytes != array_size_bytes {
             warnings.push(Warning::ArraySizeDiffers { image_bytes, array_size_bytes });
@@ -141,33 +171,40 @@ impl Shape {
         }
         Ok(warnings)
     }
-
-    fn array_size_elements(&self, tiling: Tiling) -> Result<u64, ShapeError> {
-        let Some(first) = self.layout().tiles().first() else {
-            return Ok(tiling.elements);
-        };
-        Tiling::new(tiling.physical_bounds, std::slice::from_ref(first))?
-            .image_elements
-            .checked_next_multiple_of(self.layout().tail_alignment_elements())
-            .ok_or(ShapeError::ImageTooLarge { tile: 0 })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shape(text: &str) -> Shape {
+        text.parse().unwrap()
+    }
+
     fn sizes(text: &str) -> Sizes {
-        text.parse::<Shape>().unwrap().sizes().unwrap()
+        shape(text).sizes().unwrap()
     }
 
     #[test]
-    fn tail_padding_alignment_counts_for_array_size_alone() {
-        let s = sizes("u8[5]{0:T(4)L(128)}");
-        assert_eq!((s.image_bytes, s.array_size_bytes), (8, 128));
-        // XLA's ByteSizeOfElements does not look at L.
-        let s = sizes("u8[5]{0:L(128)}");
-        assert_eq!((s.image_bytes, s.array_size_bytes), (5, 5));
+    fn array_size_is_xlas() {
+        for (text, bytes) in [
+            ("f32[8,128]{1,0:T(8,128)(3,1)}", 4096),
+            ("u8[5]{0:T(4)L(128)}", 128),
+            // XLA's ByteSizeOfElements looks at neither L nor SC.
+            ("u8[5]{0:L(128)}", 5),
+            ("u8[150,200]{1,0:SC(0:30)}", 150 * 200),
+            // The largest of 30 and 120 rows; of 40, 90 and 70 columns.
+            ("u8[150,200]{1,0:T(8,1)SC(0:30)}", 120 * 200),
+            ("u8[150,200]{1,0:T(8,1)SC(0:30)(1:40,130)}", 120 * 90),
+            // A split counts physical dimensions from the major end.
+            ("u8[150,200]{0,1:T(8,1)SC(0:30)}", 176 * 150),
+            // XLA does not mind a split beyond the bound, nor two of one dimension.
+            ("u8[4]{0:T(2)SC(0:512)}", 512),
+            ("u8[4]{0:T(2)SC(0:3)(0:2)}", 4),
+            ("s4[3]{0:T(5)E(4)}", 3),
+        ] {
+            assert_eq!(shape(text).array_size_bytes(), Ok(bytes), "{text}");
+        }
     }
 
     #[test]
@@ -181,16 +218,24 @@ mod tests {
     #[test]
     fn no_elements_no_bytes() {
         let s = sizes("f32[0,5]{1,0:T(8,128)}");
-        assert_eq!((s.elements, s.image_bytes, s.array_size_bytes), (0, 0, 0));
+        assert_eq!((s.elements, s.image_bytes, s.host_bytes), (0, 0, 0));
         assert_eq!(s.padding_ratio(), 1.0);
     }
 
+    /// Each size fails by itself, and only where it does not fit.
     #[test]
-    fn more_bits_than_fit_are_an_error() {
-        let shape: Shape = "f32[2305843009213693952]".parse().unwrap();
-        let elements = 1 << 61;
-        let e = ShapeError::ImageBitsTooMany { image_elements: elements, element_bits: 32 };
-        assert_eq!(shape.sizes(), Err(e));
+    fn limits_are_exact() {
+        let e = ShapeError::ImageBitsTooMany { image_elements: 1 << 61, element_bits: 8 };
+        assert_eq!(shape("u8[2305843009213693952]").sizes(), Err(e));
         assert_eq!(sizes("u8[2305843009213693951]").image_bytes, (1 << 61) - 1);
+        // 2^62 bits of image, 2^65 of host memory.
+        let s = sizes("s1[4611686018427387904]{0:E(1)}");
+        assert_eq!((s.image_bytes, s.host_bytes), (1 << 59, 1 << 62));
+
+        let tail = shape("f32[1]{0:T(1)L(9223372036854775807)}");
+        assert_eq!(tail.sizes().unwrap().image_bytes, 4);
+        let tail_alignment = i64::MAX as u64;
+        let e = ShapeError::ArraySizeTooLarge { elements: 1, tail_alignment };
+        assert_eq!(tail.array_size_bytes(), Err(e));
     }
 }

@@ -28,8 +28,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::tiling::MAX_ELEMENTS;
-use super::{AnyShape, Bound, Layout, MAX_RANK, MAX_TILES, Shape, Split, Tile, TileEntry};
-use crate::element::ElementType;
+use super::{AnyShape, Bound, Layout, Shape, Split, Tile, TileEntry, Tuple};
+use crate::element::{ElementType, UnknownElementType};
 use crate::error::ShapeError;
 
 /// How deep tuples and physical shapes may be nested in a text.
@@ -57,8 +57,8 @@ pub struct ParseError(Box<Inner>);
 struct Inner {
     at: usize,
     kind: ParseErrorKind,
-    /// What stood there, shortened; `None` at the end of the text.
-    found: Option<String>,
+    /// What is wrong, in one line, without the position.
+    message: String,
     /// The part of the text around the position, on one line.
     excerpt: String,
     /// Characters of the excerpt before the position.
@@ -69,21 +69,19 @@ struct Inner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// Something else should stand here; the string says what, for a person.
-    Expected(&'static str),
+    /// Something else should stand here.
+    Unexpected,
     /// The word is no element type.
     UnknownType,
     /// The number is 2⁶³ or more.
     NumberTooLarge,
-    /// A number stands here that is below what it may be.
+    /// The number is below 0.
     Negative,
     /// A comment does not end.
     OpenComment,
-    /// Nested deeper than [`MAX_DEPTH`].
-    TooDeep,
     /// The text is a tuple, a token, an opaque value or a buffer, where an
-    /// array was asked for. The string says which.
-    NotAnArray(&'static str),
+    /// array was asked for.
+    NotAnArray,
     /// The text reads well, but what it says means nothing.
     Meaningless(ShapeError),
 }
@@ -103,64 +101,38 @@ impl ParseError {
 
     /// What is wrong, in one line, without the position.
     #[must_use]
-    pub fn message(&self) -> String {
-        let found = match &self.0.found {
-            Some(text) => format!("`{text}`"),
-            None => "the end of the text".to_owned(),
-        };
-        match self.0.kind {
-            ParseErrorKind::Expected(what) => format!("expected {what}, found {found}"),
-            ParseErrorKind::UnknownType => {
-                format!("{found} is {}", crate::element::UnknownElementType)
-            }
-            ParseErrorKind::NumberTooLarge => {
-                format!("{found} is too large; a number must be below 2^63")
-            }
-            ParseErrorKind::Negative => format!("{found} is negative; it must not be"),
-            ParseErrorKind::OpenComment => {
-                "a comment starts here and does not end; close it with `*/`".to_owned()
-            }
-            ParseErrorKind::TooDeep => {
-                format!("nested more than {MAX_DEPTH} deep")
-            }
-            ParseErrorKind::NotAnArray(kind) => {
-                format!("this is {kind}; only an array, such as `f32[3,5]{{1,0}}`, has an image")
-            }
-            ParseErrorKind::Meaningless(e) => e.to_string(),
-        }
+    pub fn message(&self) -> &str {
+        &self.0.message
     }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "at byte {}: {}", self.0.at, self.message())?;
+        writeln!(f, "at byte {}: {}", self.0.at, self.0.message)?;
         writeln!(f, "  {}", self.0.excerpt)?;
         write!(f, "  {:width$}^", "", width = self.0.column)
     }
 }
 
-impl std::error::Error for ParseError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0.kind {
-            ParseErrorKind::Meaningless(e) => Some(e),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for ParseError {}
 
 impl FromStr for Shape {
     type Err = ParseError;
 
     /// Reads one array in XLA's notation; without a layout it is row-major.
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text.parse()? {
-            AnyShape::Array(shape) => Ok(shape),
-            other => {
-                let mut parser = Parser::new(text);
-                parser.skip_blank()?;
-                Err(parser.error(ParseErrorKind::NotAnArray(other.kind())))
-            }
-        }
+        let what = match text.parse()? {
+            AnyShape::Array(shape) => return Ok(shape),
+            AnyShape::Tuple(_) => "a tuple",
+            AnyShape::Token => "a token",
+            AnyShape::Opaque => "an opaque value",
+            AnyShape::Buffer(_) => "a buffer",
+        };
+        let mut parser = Parser::new(text);
+        parser.skip_blank()?;
+        let message =
+            format!("this is {what}; only an array, such as `f32[3,5]{{1,0}}`, has an image");
+        Err(parser.error(ParseErrorKind::NotAnArray, message))
     }
 }
 
@@ -197,7 +169,12 @@ struct LayoutPositions {
     start: usize,
     tiles: Vec<usize>,
     element_bits: usize,
-    splits: Vec<usize>,
+}
+
+impl LayoutPositions {
+    fn new(start: usize) -> Self {
+        LayoutPositions { start, tiles: Vec::new(), element_bits: start }
+    }
 }
 
 /// A position in the text, with or without blanks before the next token.
@@ -213,46 +190,50 @@ impl<'a> Parser<'a> {
 
     // Errors.
 
-    fn error(&self, kind: ParseErrorKind) -> ParseError {
-        self.error_at(self.at, kind)
+    /// An error at the position.
+    fn error(&self, kind: ParseErrorKind, message: String) -> ParseError {
+        self.error_at(self.at, kind, message)
     }
 
-    fn expected(&self, what: &'static str) -> ParseError {
-        self.error(ParseErrorKind::Expected(what))
+    /// Something else stands here than `what`.
+    fn expected(&self, what: &str) -> ParseError {
+        let message = format!("expected {what}, found {}", self.found());
+        self.error(ParseErrorKind::Unexpected, message)
     }
 
     /// What the constructors refused, at the part of the text that said it.
     fn meaningless(&self, at: usize, e: ShapeError) -> ParseError {
-        self.error_at(at, ParseErrorKind::Meaningless(e))
+        self.error_at(at, ParseErrorKind::Meaningless(e), e.to_string())
     }
 
-    fn error_at(&self, at: usize, kind: ParseErrorKind) -> ParseError {
-        let rest = &self.text[at..];
-        let found = rest.chars().next().map(|first| {
-            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let length = match first {
-                '-' => 1 + rest[1..].find(|c: char| !is_word(c)).unwrap_or(rest.len() - 1),
-                c if is_word(c) => rest.find(|c: char| !is_word(c)).unwrap_or(rest.len()),
-                c => c.len_utf8(),
-            };
-            shorten(&rest[..length])
-        });
-        // Enough of the text to know the place again, on one line.
-        let before = self.text[..at].char_indices().rev().take(48).last().map_or(at, |(i, _)| i);
-        let after = rest.char_indices().nth(32).map_or(self.text.len(), |(i, _)| at + i);
-        let one_line = |part: &str| -> String {
-            part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    /// What stands at the position: a word, a number or a character.
+    fn found(&self) -> String {
+        let rest = &self.text[self.at..];
+        let Some(first) = rest.chars().next() else { return "the end of the text".to_owned() };
+        let length = match rest.strip_prefix('-').unwrap_or(rest) {
+            word if word.starts_with(is_word) => {
+                rest.len() - word.len() + word.find(|c| !is_word(c)).unwrap_or(word.len())
+            }
+            _ => first.len_utf8(),
         };
-        let mut excerpt = one_line(&self.text[before..at]);
-        if before > 0 {
+        format!("`{}`", excerpt(&rest[..length]))
+    }
+
+    fn error_at(&self, at: usize, kind: ParseErrorKind, message: String) -> ParseError {
+        // Enough of the text to know the place again, on one line.
+        let (before, after) = self.text.split_at(at);
+        let start = before.char_indices().rev().take(48).last().map_or(at, |(i, _)| i);
+        let end = after.char_indices().nth(32).map_or(after.len(), |(i, _)| i);
+        let mut excerpt: String = before[start..].chars().map(printable).collect();
+        if start > 0 {
             excerpt.insert_str(0, "… ");
         }
         let column = excerpt.chars().count();
-        excerpt += &one_line(&self.text[at..after]);
-        if after < self.text.len() {
+        excerpt.extend(after[..end].chars().map(printable));
+        if end < after.len() {
             excerpt += " …";
         }
-        ParseError(Box::new(Inner { at, kind, found, excerpt, column }))
+        ParseError(Box::new(Inner { at, kind, message, excerpt, column }))
     }
 
     // Tokens.
@@ -265,8 +246,10 @@ impl<'a> Parser<'a> {
         loop {
             let rest = &self.text[self.at..];
             if let Some(comment) = rest.strip_prefix("/*") {
-                let length =
-                    comment.find("*/").ok_or_else(|| self.error(ParseErrorKind::OpenComment))?;
+                let length = comment.find("*/").ok_or_else(|| {
+                    let message = "a comment starts here and does not end; close it with `*/`";
+                    self.error(ParseErrorKind::OpenComment, message.to_owned())
+                })?;
                 self.at += length + 4;
             } else if rest.starts_with("//") {
                 self.at += rest.find('\n').unwrap_or(rest.len());
@@ -290,7 +273,7 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn expect(&mut self, token: &str, what: &'static str) -> Result<(), ParseError> {
+    fn expect(&mut self, token: &str, what: &str) -> Result<(), ParseError> {
         if self.eat(token)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
@@ -298,8 +281,7 @@ impl<'a> Parser<'a> {
     fn peek_word(&mut self) -> Result<&'a str, ParseError> {
         self.skip_blank()?;
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-        Ok(&rest[..end.unwrap_or(rest.len())])
+        Ok(&rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())])
     }
 
     /// Takes the word `word` if it comes next.
@@ -320,7 +302,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A number from 0 to 2⁶³-1; `what` says what it would be.
-    fn number(&mut self, what: &'static str) -> Result<u64, ParseError> {
+    fn number(&mut self, what: &str) -> Result<u64, ParseError> {
         self.skip_blank()?;
         let rest = &self.text[self.at..];
         let digits = rest.strip_prefix('-').unwrap_or(rest);
@@ -330,9 +312,13 @@ impl<'a> Parser<'a> {
         }
         let value = digits[..length].parse().ok().filter(|&n| n <= MAX_ELEMENTS);
         if digits.len() < rest.len() && value != Some(0) {
-            return Err(self.error(ParseErrorKind::Negative));
+            let message = format!("{} is negative; it must not be", self.found());
+            return Err(self.error(ParseErrorKind::Negative, message));
         }
-        let value = value.ok_or_else(|| self.error(ParseErrorKind::NumberTooLarge))?;
+        let value = value.ok_or_else(|| {
+            let message = format!("{} is too large; a number must be below 2^63", self.found());
+            self.error(ParseErrorKind::NumberTooLarge, message)
+        })?;
         self.at += rest.len() - digits.len() + length;
         Ok(value)
     }
@@ -343,28 +329,23 @@ impl<'a> Parser<'a> {
         Ok(usize::try_from(n).unwrap_or(usize::MAX))
     }
 
-    /// `(`, a number, `)`.
-    fn number_in_parentheses(&mut self, what: &'static str) -> Result<(usize, u64), ParseError> {
+    /// `(`, a number, `)`, which `set` puts into the layout.
+    fn number_attribute(
+        &mut self,
+        layout: Layout,
+        what: &str,
+        set: fn(Layout, u64) -> Result<Layout, ShapeError>,
+    ) -> Result<Layout, ParseError> {
         self.expect("(", "`(` and a number")?;
         self.skip_blank()?;
         let at = self.at;
         let number = self.number(what)?;
         self.expect(")", "`)`")?;
-        Ok((at, number))
-    }
-
-    fn element_type(&mut self) -> Result<ElementType, ParseError> {
-        let word = self.peek_word()?;
-        if word.is_empty() {
-            return Err(self.expected("an element type, such as `f32`"));
-        }
-        let element_type = word.parse().map_err(|_| self.error(ParseErrorKind::UnknownType))?;
-        self.at += word.len();
-        Ok(element_type)
+        set(layout, number).map_err(|e| self.meaningless(at, e))
     }
 
     /// `(`, an integer type, `)`, which `set` puts into the layout.
-    fn index_type(
+    fn type_attribute(
         &mut self,
         layout: Layout,
         set: fn(Layout, ElementType) -> Result<Layout, ShapeError>,
@@ -377,15 +358,51 @@ impl<'a> Parser<'a> {
         set(layout, element_type).map_err(|e| self.meaningless(at, e))
     }
 
+    /// What follows an opening bracket: items with commas between them, up to
+    /// `close`. With each item goes where it begins.
+    fn list<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> Result<T, ParseError>,
+    ) -> Result<Vec<(usize, T)>, ParseError> {
+        let mut items = Vec::new();
+        loop {
+            self.skip_blank()?;
+            let at = self.at;
+            items.push((at, item(self)?));
+            if self.eat(close)? {
+                return Ok(items);
+            }
+            self.expect(",", &format!("`,` or `{close}`"))?;
+        }
+    }
+
+    fn element_type(&mut self) -> Result<ElementType, ParseError> {
+        let word = self.peek_word()?;
+        if word.is_empty() {
+            return Err(self.expected("an element type, such as `f32`"));
+        }
+        let element_type = word.parse().map_err(|e: UnknownElementType| {
+            self.error(ParseErrorKind::UnknownType, e.to_string())
+        })?;
+        self.at += word.len();
+        Ok(element_type)
+    }
+
     // Shapes.
 
+    /// A shape inside `depth` tuples and physical shapes.
     fn any_shape(&mut self, depth: usize) -> Result<AnyShape, ParseError> {
         self.skip_blank()?;
-        if depth > MAX_DEPTH {
-            return Err(self.error(ParseErrorKind::TooDeep));
-        }
+        let at = self.at;
         if self.eat("(")? {
-            return Ok(AnyShape::Tuple(self.tuple(depth)?));
+            let depth = self.one_deeper(at, depth)?;
+            let mut parts = Vec::new();
+            if !self.eat(")")? {
+                parts = self.list(")", |parser| parser.any_shape(depth))?;
+            }
+            let parts: Vec<AnyShape> = parts.into_iter().map(|(_, part)| part).collect();
+            return Tuple::new(parts).map(AnyShape::Tuple).map_err(|e| self.meaningless(at, e));
         }
         if self.eat_word("token")? {
             self.no_dimensions()?;
@@ -404,18 +421,13 @@ impl<'a> Parser<'a> {
         Ok(AnyShape::Array(self.array(depth)?))
     }
 
-    /// What follows the `(` of a tuple.
-    fn tuple(&mut self, depth: usize) -> Result<Vec<AnyShape>, ParseError> {
-        let mut parts = Vec::new();
-        if self.eat(")")? {
-            return Ok(parts);
-        }
-        loop {
-            parts.push(self.any_shape(depth + 1)?);
-            if self.eat(")")? {
-                return Ok(parts);
-            }
-            self.expect(",", "`,` or `)`")?;
+    /// The depth inside of what opens at `at`. The constructors would refuse
+    /// it too, but only after the recursion.
+    fn one_deeper(&self, at: usize, depth: usize) -> Result<usize, ParseError> {
+        if depth < MAX_DEPTH {
+            Ok(depth + 1)
+        } else {
+            Err(self.meaningless(at, ShapeError::TooDeep))
         }
     }
 
@@ -429,41 +441,25 @@ impl<'a> Parser<'a> {
         self.skip_blank()?;
         let bounds_at = self.at;
         self.expect("[", "`[` and the bounds of the dimensions")?;
-        let mut dimensions = Vec::new();
+        let mut bounds = Vec::new();
         if !self.eat("]")? {
-            loop {
-                if dimensions.len() == MAX_RANK {
-                    let count = MAX_RANK + 1;
-                    return Err(self.meaningless(self.at, ShapeError::TooManyDimensions { count }));
-                }
-                dimensions.push(self.bound()?);
-                if self.eat("]")? {
-                    break;
-                }
-                self.expect(",", "`,` or `]`")?;
-            }
+            bounds = self.list("]", Self::bound)?;
         }
+        let dimensions: Vec<Bound> = bounds.into_iter().map(|(_, bound)| bound).collect();
 
         self.skip_blank()?;
         let (layout, at) = if self.peek() == Some(b'{') {
             self.layout(depth)?
         } else {
-            let layout =
-                Layout::row_major(dimensions.len()).map_err(|e| self.meaningless(bounds_at, e))?;
-            let at = LayoutPositions {
-                start: bounds_at,
-                tiles: Vec::new(),
-                element_bits: bounds_at,
-                splits: Vec::new(),
-            };
-            (layout, at)
+            let row_major = Layout::row_major(dimensions.len());
+            let layout = row_major.map_err(|e| self.meaningless(bounds_at, e))?;
+            (layout, LayoutPositions::new(bounds_at))
         };
         Shape::new(element_type, dimensions, layout).map_err(|e| {
             let at = match e {
-                ShapeError::TooManyElements => bounds_at,
+                ShapeError::TooManyDimensions { .. } | ShapeError::TooManyElements => bounds_at,
                 ShapeError::ImageTooLarge { tile } => at.tiles[tile],
                 ShapeError::ElementBits { .. } => at.element_bits,
-                ShapeError::SplitDimension { split, .. } => at.splits[split],
                 _ => at.start,
             };
             self.meaningless(at, e)
@@ -471,13 +467,13 @@ impl<'a> Parser<'a> {
     }
 
     fn bound(&mut self) -> Result<Bound, ParseError> {
-        const BOUND: &str = "a bound (a number, `<=` and a number, or `?`)";
         if self.eat("?")? {
             Ok(Bound::Unbounded)
         } else if self.eat("<=")? {
             Ok(Bound::AtMost(self.number("the greatest bound, a number")?))
         } else {
-            Ok(Bound::Static(self.number(BOUND)?))
+            let what = "a bound (a number, `<=` and a number, or `?`)";
+            Ok(Bound::Static(self.number(what)?))
         }
     }
 
@@ -485,12 +481,7 @@ impl<'a> Parser<'a> {
 
     fn layout(&mut self, depth: usize) -> Result<(Layout, LayoutPositions), ParseError> {
         self.skip_blank()?;
-        let mut at = LayoutPositions {
-            start: self.at,
-            tiles: Vec::new(),
-            element_bits: self.at,
-            splits: Vec::new(),
-        };
+        let mut at = LayoutPositions::new(self.at);
         self.expect("{", "`{`")?;
         let mut layout = self.minor_to_major(at.start)?;
         if self.eat(":")? {
@@ -498,7 +489,7 @@ impl<'a> Parser<'a> {
             let attributes_at = self.at;
             layout = self.attributes(layout, &mut at, depth)?;
             if self.at == attributes_at {
-                return Err(self.expected(ATTRIBUTE));
+                return Err(self.expected("an attribute: D T L # * E S SC P or M"));
             }
         }
         self.expect("}", "`}`, or an attribute in the order D T L # * E S SC P M")?;
@@ -506,27 +497,22 @@ impl<'a> Parser<'a> {
     }
 
     fn minor_to_major(&mut self, start: usize) -> Result<Layout, ParseError> {
-        let mut minor_to_major = Vec::new();
-        let mut entries_at = Vec::new();
+        let mut entries = Vec::new();
         self.skip_blank()?;
         if !matches!(self.peek(), Some(b'}' | b':')) {
             loop {
-                if minor_to_major.len() == MAX_RANK {
-                    let count = MAX_RANK + 1;
-                    return Err(self.meaningless(self.at, ShapeError::TooManyDimensions { count }));
-                }
                 self.skip_blank()?;
-                entries_at.push(self.at);
-                minor_to_major.push(self.dimension()?);
+                entries.push((self.at, self.dimension()?));
                 if !self.eat(",")? {
                     break;
                 }
             }
         }
+        let minor_to_major: Vec<usize> = entries.iter().map(|&(_, dimension)| dimension).collect();
         Layout::new(minor_to_major).map_err(|e| {
             let at = match e {
                 ShapeError::NoSuchDimension { entry, .. }
-                | ShapeError::RepeatedDimension { entry, .. } => entries_at[entry],
+                | ShapeError::RepeatedDimension { entry, .. } => entries[entry].0,
                 _ => start,
             };
             self.meaningless(at, e)
@@ -541,70 +527,66 @@ impl<'a> Parser<'a> {
         depth: usize,
     ) -> Result<Layout, ParseError> {
         if self.eat_word("D")? {
-            self.dimension_level_types()?;
+            self.expect("(", "`(` and the level types of the dimensions")?;
+            self.list(")", Self::dimension_level_type)?;
         }
-
         // Documents leave out the T where the tiles come first.
         self.skip_blank()?;
+        let tiles_at = self.at;
         if self.eat_word("T")? || self.peek() == Some(b'(') {
             let tiles = self.tiles(&mut at.tiles)?;
-            layout = layout.with_tiles(tiles).map_err(|e| self.meaningless(self.at, e))?;
+            layout = layout.with_tiles(tiles).map_err(|e| self.meaningless(tiles_at, e))?;
         }
         if self.eat_word("L")? {
-            let (number_at, n) = self.number_in_parentheses("an alignment in elements")?;
-            layout = layout
-                .with_tail_alignment_elements(n)
-                .map_err(|e| self.meaningless(number_at, e))?;
+            let what = "an alignment in elements";
+            layout = self.number_attribute(layout, what, Layout::with_tail_alignment_elements)?;
         }
         if self.eat("#")? {
-            layout = self.index_type(layout, Layout::with_index_type)?;
+            layout = self.type_attribute(layout, Layout::with_index_type)?;
         }
         if self.eat("*")? {
-            layout = self.index_type(layout, Layout::with_pointer_type)?;
+            layout = self.type_attribute(layout, Layout::with_pointer_type)?;
         }
+        self.skip_blank()?;
+        let element_bits_at = self.at;
         if self.eat_word("E")? {
-            let (number_at, bits) = self.number_in_parentheses("the bits of an element")?;
-            at.element_bits = number_at;
-            layout = layout.with_element_bits(u32::try_from(bits).unwrap_or(u32::MAX));
+            at.element_bits = element_bits_at;
+            let what = "the bits of an element";
+            layout = self.number_attribute(layout, what, Layout::with_element_bits)?;
         }
         if self.eat_word("S")? {
-            let (number_at, n) = self.number_in_parentheses("a memory space, 0 to 127")?;
-            layout = u8::try_from(n)
-                .map_err(|_| ShapeError::MemorySpace { space: n })
-                .and_then(|space| layout.with_memory_space(space))
-                .map_err(|e| self.meaningless(number_at, e))?;
+            let what = "a memory space, 0 to 127";
+            layout = self.number_attribute(layout, what, Layout::with_memory_space)?;
         }
         if self.eat_word("SC")? {
-            let splits = self.splits(&mut at.splits)?;
-            layout = layout.with_splits(splits).map_err(|e| self.meaningless(self.at, e))?;
+            layout = self.splits(layout)?;
         }
+        self.skip_blank()?;
+        let physical_at = self.at;
         if self.eat_word("P")? {
             self.expect("(", "`(` and a shape")?;
-            layout = layout.with_physical_shape(self.any_shape(depth + 1)?);
+            let depth = self.one_deeper(physical_at, depth)?;
+            let shape = self.any_shape(depth)?;
             self.expect(")", "`)`")?;
+            layout =
+                layout.with_physical_shape(shape).map_err(|e| self.meaningless(physical_at, e))?;
         }
         if self.eat_word("M")? {
-            let (_, bytes) = self.number_in_parentheses("a prefix in bytes")?;
-            layout = layout.with_metadata_prefix_bytes(bytes);
+            let what = "a prefix in bytes";
+            layout = self.number_attribute(layout, what, Layout::with_metadata_prefix_bytes)?;
         }
         Ok(layout)
     }
 
-    /// `(D,C+,…)`: which dimensions are dense; read and dropped, as XLA does.
-    fn dimension_level_types(&mut self) -> Result<(), ParseError> {
-        self.expect("(", "`(` and the level types of the dimensions")?;
-        loop {
-            if !["D", "C", "S", "H"].contains(&self.peek_word()?) {
-                return Err(self.expected("a level type: D, C, S or H"));
-            }
-            self.at += 1;
-            self.eat("+")?;
-            self.eat("~")?;
-            if self.eat(")")? {
-                return Ok(());
-            }
-            self.expect(",", "`,` or `)`")?;
+    /// Whether a dimension is dense; read and dropped, as XLA does.
+    fn dimension_level_type(&mut self) -> Result<(), ParseError> {
+        if !["D", "C", "S", "H"].contains(&self.peek_word()?) {
+            return Err(self.expected("a level type: D, C, S or H"));
         }
+        self.at += 1;
+        self.eat("+")?;
+        self.eat("~")?;
+        Ok(())
     }
 
     fn tiles(&mut self, tiles_at: &mut Vec<usize>) -> Result<Vec<Tile>, ParseError> {
@@ -617,90 +599,78 @@ impl<'a> Parser<'a> {
             } else if !self.eat("(")? {
                 return Ok(tiles);
             }
-            if tiles.len() == MAX_TILES {
-                let count = MAX_TILES + 1;
-                return Err(self.meaningless(at, ShapeError::TooManyTiles { count }));
-            }
             tiles_at.push(at);
-            tiles.push(self.tile()?);
+            let entries = self.list(")", Self::tile_entry)?;
+            let tile = Tile::new(entries.iter().map(|&(_, entry)| entry)).map_err(|e| {
+                let at = match e {
+                    ShapeError::ZeroTileBound { entry } => entries[entry].0,
+                    ShapeError::TileEndsInCombine => entries[entries.len() - 1].0,
+                    _ => at,
+                };
+                self.meaningless(at, e)
+            })?;
+            tiles.push(tile);
         }
     }
 
-    /// What follows the `(` of a tile.
-    fn tile(&mut self) -> Result<Tile, ParseError> {
-        const ENTRY: &str = "a tile bound (a positive number, or `*`)";
-        let mut entries = Vec::new();
-        let mut entries_at = Vec::new();
-        loop {
-            self.skip_blank()?;
-            if entries.len() == MAX_RANK {
-                let count = MAX_RANK + 1;
-                return Err(self.meaningless(self.at, ShapeError::TooManyDimensions { count }));
-            }
-            entries_at.push(self.at);
-            entries.push(if self.eat("*")? || self.eat("∗")? || self.eat_word_minus_one()? {
-                TileEntry::Combine
-            } else {
-                TileEntry::Bound(self.number(ENTRY)?)
-            });
-            if self.eat(")")? {
-                break;
-            }
-            self.expect(",", "`,` or `)`")?;
+    fn tile_entry(&mut self) -> Result<TileEntry, ParseError> {
+        // The document writes -1 for `*`; -12 is a number out of range.
+        let minus_one =
+            self.text[self.at..].strip_prefix("-1").is_some_and(|rest| !rest.starts_with(is_word));
+        if self.eat("*")? || self.eat("∗")? || (minus_one && self.eat("-1")?) {
+            return Ok(TileEntry::Combine);
         }
-        Tile::new(entries).map_err(|e| {
-            let at = match e {
-                ShapeError::ZeroTileBound { entry } => entries_at[entry],
-                _ => entries_at[entries_at.len() - 1],
-            };
-            self.meaningless(at, e)
-        })
+        Ok(TileEntry::Bound(self.number("a tile bound (a positive number, or `*`)")?))
     }
 
-    /// Takes `-1`, which the document writes for `*`; not `-12`.
-    fn eat_word_minus_one(&mut self) -> Result<bool, ParseError> {
-        self.skip_blank()?;
-        let rest = &self.text[self.at..];
-        let found = rest.strip_prefix("-1").is_some_and(|after| {
-            !after.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        });
-        if found {
-            self.at += 2;
-        }
-        Ok(found)
-    }
-
-    fn splits(&mut self, splits_at: &mut Vec<usize>) -> Result<Vec<Split>, ParseError> {
-        let mut splits = Vec::new();
+    /// What follows `SC`.
+    fn splits(&mut self, layout: Layout) -> Result<Layout, ParseError> {
+        let (mut splits, mut splits_at) = (Vec::new(), Vec::new());
         loop {
             if splits.is_empty() {
                 self.expect("(", "`(`, a dimension and where it is split")?;
             } else if !self.eat("(")? {
-                return Ok(splits);
+                break;
             }
             self.skip_blank()?;
-            splits_at.push(self.at);
+            let at = self.at;
             let dimension = self.dimension()?;
             self.expect(":", "`:` and where the dimension is split")?;
-            let mut indices = Vec::new();
-            loop {
-                indices.push(self.number("an index at which the dimension is split")?);
-                if self.eat(")")? {
-                    break;
-                }
-                self.expect(",", "`,` or `)`")?;
-            }
-            splits.push(Split::new(dimension, indices));
+            let what = "an index at which the dimension is split";
+            let indices = self.list(")", |parser| parser.number(what))?;
+            let indices: Vec<u64> = indices.into_iter().map(|(_, index)| index).collect();
+            splits.push(Split::new(dimension, indices).map_err(|e| self.meaningless(at, e))?);
+            splits_at.push(at);
         }
+        layout.with_splits(splits).map_err(|e| {
+            let at = match e {
+                ShapeError::SplitDimension { split, .. } => splits_at[split],
+                _ => self.at,
+            };
+            self.meaningless(at, e)
+        })
     }
 }
 
-const ATTRIBUTE: &str = "an attribute: D T L # * E S SC P or M";
+/// What words and numbers are made of.
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
 
-/// The first characters of a long word.
-fn shorten(word: &str) -> String {
-    match word.char_indices().nth(24) {
-        Some((end, _)) => format!("{}…", &word[..end]),
-        None => word.to_owned(),
+/// The start of a text that came from outside, fit to be shown in a message.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 24;
+    let mut excerpt: String = text.chars().take(MOST).map(printable).collect();
+    if text.chars().nth(MOST).is_some() {
+        excerpt.push('…');
     }
+    excerpt
+}
+
+/// A character that can do nothing to a terminal, in the place of any.
+fn printable(c: char) -> char {
+    // What Debug would escape, but for quotes and backslashes, does not print
+    // as itself: controls, direction marks, separators, what is unassigned.
+    let prints = c.is_ascii_graphic() || c == ' ' || c.escape_debug().count() == 1;
+    if prints { c } else { '\u{fffd}' }
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use relayout::{ElementType, Layout, Shape, Tile, TileEntry};
+use relayout::{AnyShape, Bound, ElementType, Layout, Shape, Split, Tile, TileEntry};
 use serde_json::Value;
 
 /// The lines of a corpus file. Its README tells where each comes from.
@@ -50,11 +50,69 @@ pub(crate) fn arb_shape() -> impl Strategy<Value = Shape> {
             let mut layout = Layout::new(order).unwrap().with_tiles(tiles).unwrap();
             let widths: Vec<u32> = element_type.image_bits().collect();
             if let Some(&bits) = widths.get(bits.index(widths.len() + 1)) {
-                layout = layout.with_element_bits(bits);
+                layout = layout.with_element_bits(bits.into()).unwrap();
             }
-            let bounds: Vec<_> = bounds.into_iter().map(Into::into).collect();
             Shape::new(element_type, bounds, layout).unwrap()
         })
+}
+
+/// A shape with attributes of every kind and dynamic bounds, to be printed and
+/// read; it may have no image.
+pub(crate) fn arb_any_layout() -> impl Strategy<Value = Shape> {
+    let number = || prop_oneof![1..200_u64, Just(i64::MAX as u64)];
+    let integer = || {
+        let integers: Vec<_> =
+            ElementType::ALL.iter().copied().filter(|t| t.is_integer()).collect();
+        prop::option::of(prop::sample::select(integers))
+    };
+    let splits = prop::collection::vec(
+        (any::<prop::sample::Index>(), prop::collection::vec(number(), 1..3)),
+        0..3,
+    );
+    let attributes = (
+        prop::option::of(number()),
+        integer(),
+        integer(),
+        prop::option::of(0..128_u64),
+        splits,
+        prop::option::of(arb_shape()),
+        prop::option::of(number()),
+    );
+    (arb_shape(), attributes, any::<u64>()).prop_map(|(shape, attributes, dynamic)| {
+        let (tail, index, pointer, space, splits, physical, prefix) = attributes;
+        let mut layout = shape.layout().clone();
+        if let Some(n) = tail {
+            layout = layout.with_tail_alignment_elements(n).unwrap();
+        }
+        if let Some(t) = index {
+            layout = layout.with_index_type(t).unwrap();
+        }
+        if let Some(t) = pointer {
+            layout = layout.with_pointer_type(t).unwrap();
+        }
+        if let Some(n) = space {
+            layout = layout.with_memory_space(n).unwrap();
+        }
+        if shape.rank() > 0 {
+            let split = |(at, indices): (prop::sample::Index, Vec<u64>)| {
+                Split::new(at.index(shape.rank()), indices).unwrap()
+            };
+            layout = layout.with_splits(splits.into_iter().map(split).collect::<Vec<_>>()).unwrap();
+        }
+        if let Some(s) = physical {
+            layout = layout.with_physical_shape(AnyShape::Array(s)).unwrap();
+        }
+        if let Some(n) = prefix {
+            layout = layout.with_metadata_prefix_bytes(n).unwrap();
+        }
+        let bound = |(i, &bound): (usize, &Bound)| match (dynamic >> (2 * i) & 3, bound) {
+            (0, Bound::Static(n)) => Bound::AtMost(n),
+            (1, _) => Bound::Unbounded,
+            (_, bound) => bound,
+        };
+        let dimensions: Vec<Bound> = shape.dimensions().iter().enumerate().map(bound).collect();
+        Shape::new(shape.element_type(), dimensions, layout).unwrap()
+    })
 }
 
 fn arb_tile() -> impl Strategy<Value = Tile> {

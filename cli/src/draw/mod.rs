@@ -145,7 +145,7 @@ impl TileNumbers {
         let map = ImageMap::new(&shape.with_layout(shape.layout().clone().with_tiles(tiles)?)?)?;
         let bound = |entry: &TileEntry| match entry {
             TileEntry::Bound(n) => *n,
-            TileEntry::Combine => 1,
+            _ => 1,
         };
         // An image of no elements may have tiles beyond all numbers.
         let tile_elements = tile.entries().iter().map(bound).fold(1, u64::saturating_mul);
@@ -205,7 +205,7 @@ impl Drawing {
         let (drawn_rows, drawn_columns) = (rows.min(MOST_ROWS), row_elements.min(columns(digits)));
         let slices = maps.map.elements() / rows / row_elements;
         for slice in 0..slices.min(MOST_SLICES) {
-            let first = maps.map.row_major_index(slice * rows * row_elements)?;
+            let first = maps.map.index_of(slice * rows * row_elements)?;
             let caption = match leading {
                 [] => "array: where each element stands in the image".to_owned(),
                 _ => {
@@ -216,7 +216,7 @@ impl Drawing {
             };
             let cell = |row: u64, column: u64| -> Result<Cell, Failure> {
                 let number = slice * rows * row_elements + row * row_elements + column;
-                let index = maps.map.row_major_index(number)?;
+                let index = maps.map.index_of(number)?;
                 let number = Some(maps.map.image_element(&index)?);
                 Ok(Cell { number, tiles: maps.tiles_of(&index)? })
             };
@@ -254,7 +254,7 @@ impl Drawing {
         for k in 0..drawn {
             cells.push(match maps.map.logical_index(k)? {
                 Some(index) => Cell {
-                    number: Some(maps.map.row_major_number(&index)?),
+                    number: Some(maps.map.linear_index(&index)?),
                     tiles: maps.tiles_of(&index)?,
                 },
                 None => Cell { number: None, tiles: [None; 2] },
