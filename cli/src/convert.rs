@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::explain::grouped;
 use crate::failure::Failure;
-use crate::files::{self, Output};
-use crate::{element, npy};
+use crate::files::{self, Input, Output};
+use crate::{element, npy, parse};
 
 /// What the three commands share.
 #[derive(Args)]
@@ -101,23 +101,11 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
         Order::Fortran => dimensions.collect(),
     };
     let from = to.with_layout(Layout::new(minor_to_major)?)?;
-    let image = converted(&from, &to, &array.data)?;
+    let host = element::reduced(to.element_type(), &array.data);
+    let image = converted(&from, &to, &host)?;
     if arguments.output.verify {
         let back = converted(&to, &from, &image)?;
-        let element_type = from.element_type();
-        let kind = array.type_str.type_char();
-        let bytes = usize::try_from(element_type.host_bytes()).unwrap_or(usize::MAX);
-        let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes)).enumerate();
-        let differs =
-            elements.find(|(_, (host, back))| !element::same_value(element_type, kind, host, back));
-        if let Some((k, (host, back))) = differs {
-            return Err(Failure::work(format!(
-                "the round trip is not exact: element {k} of {} has bytes {host:02x?} and came \
-                 back as {back:02x?}{}",
-                files::name(&arguments.input),
-                element::range(element_type).map_or(String::new(), |range| format!("; {range}"))
-            )));
-        }
+        verify_host(&arguments.input, &to, &array, &back)?;
     }
     output.write(&[&image])?;
     Report::new(&arguments.input, &from, array.data.len(), &to, image.len()).write(
@@ -133,7 +121,8 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
     let image = read_image(&arguments.input, &from)?;
 
-    let mut data = converted(&from, &to, &image)?;
+    let data = converted(&from, &to, &image)?;
+    let mut data = element::reduced(to.element_type(), &data).into_owned();
     element::extend_sign(to.element_type(), &mut data);
     if arguments.output.verify {
         verify_image(&arguments.input, &from, &to, &image, &data)?;
@@ -153,6 +142,7 @@ pub(crate) fn convert(arguments: &ConvertArguments) -> Result<(), Failure> {
         Target::Shape(shape) => shape,
         Target::Layout(layout) => from.with_layout(layout)?,
     };
+    from.check_same_array(&to).map_err(Failure::usage)?;
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
     let image = read_image(&arguments.input, &from)?;
     let result = converted(&from, &to, &image)?;
@@ -175,11 +165,11 @@ enum Target {
 
 impl Target {
     fn parse(text: &str) -> Result<Self, Failure> {
-        Ok(if text.trim_start().starts_with('{') {
-            Target::Layout(text.parse()?)
-        } else {
-            Target::Shape(text.parse()?)
-        })
+        match (text.parse(), text.parse()) {
+            (Ok(shape), _) => Ok(Target::Shape(shape)),
+            (_, Ok(layout)) => Ok(Target::Layout(layout)),
+            (Err(shape), Err(layout)) => Err(parse::further(shape, layout).into()),
+        }
     }
 
     /// The shape for the array of a NumPy file, which must not disagree with it.
@@ -215,7 +205,7 @@ impl Target {
 
 fn read_image(path: &Path, shape: &Shape) -> Result<Vec<u8>, Failure> {
     let bytes = shape.sizes()?.image_bytes;
-    files::read_exactly(path, &mut *files::open(path)?, bytes, &shape.to_string())
+    Input::open(path)?.read_rest(bytes, &shape.to_string())
 }
 
 /// The image in layout `to` of the array whose image in layout `from` is given.
@@ -226,6 +216,27 @@ fn converted(from: &Shape, to: &Shape, source: &[u8]) -> Result<Vec<u8>, Failure
     })
     .map_err(Failure::work)?;
     Ok(image)
+}
+
+/// Compares the elements of a NumPy file with what came `back`.
+fn verify_host(path: &Path, shape: &Shape, array: &npy::Array, back: &[u8]) -> Result<(), Failure> {
+    let element_type = shape.element_type();
+    let kind = array.type_str.type_char();
+    let same = |before: &[u8], back: &[u8]| match (before, back) {
+        (&[before], &[back]) => element::same_value(element_type, kind, 8, before, back),
+        _ => before == back,
+    };
+    let bytes = usize::try_from(element_type.host_bytes()).unwrap_or(usize::MAX);
+    let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes)).enumerate();
+    match elements.find(|(_, (before, back))| !same(before, back)) {
+        None => Ok(()),
+        Some((k, (before, back))) => Err(Failure::work(format!(
+            "the round trip is not exact: element {k} of {} has bytes {before:02x?} and came \
+             back as {back:02x?}{}",
+            files::name(path),
+            element::range(element_type).map_or(String::new(), |range| format!("; {range}"))
+        ))),
+    }
 }
 
 /// Goes back from `result` in layout `to` and compares with `image`, in layout
@@ -242,17 +253,19 @@ fn verify_image(
     let mut ones = files::allocate(to.sizes()?.image_bytes, &to.to_string())?;
     ones.fill(0xff);
     let elements = converted(to, from, &ones)?;
-    let same = |i: usize| match elements[i] {
-        0 => true,
-        // In a byte of its own, a value may be written in several ways.
-        _ if from.element_bits() == 8 => {
-            let (host, back) = (&image[i..=i], &back[i..=i]);
-            element::same_value(from.element_type(), TypeChar::RawData, host, back)
-        }
-        bits => (image[i] ^ back[i]) & bits == 0,
+
+    let width = from.element_bits().min(8);
+    let mask = 0xff >> (8 - width);
+    let same = |i: usize| {
+        (0..8).step_by(usize::try_from(width).unwrap_or(8)).all(|shift| {
+            let part = |bytes: &[u8]| bytes[i] >> shift & mask;
+            let (before, back) = (part(image), part(&back));
+            let kind = TypeChar::RawData;
+            part(&elements) == 0
+                || element::same_value(from.element_type(), kind, width, before, back)
+        })
     };
-    let differs = (0..image.len()).find(|&i| !same(i));
-    match differs {
+    match (0..image.len()).find(|&i| !same(i)) {
         None => Ok(()),
         Some(i) => Err(Failure::work(format!(
             "the round trip is not exact: byte {i} of {} is {:#04x}, and came back as {:#04x}",

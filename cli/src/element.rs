@@ -4,6 +4,8 @@
 //! bf16 and f8 as raw bytes (`V2`, `V1`) or as unsigned integers of that width,
 //! and narrower types one value a byte.
 
+use std::borrow::Cow;
+
 use npyz::{TypeChar, TypeStr};
 use relayout::ElementType;
 
@@ -62,6 +64,18 @@ pub(crate) fn from_numpy(type_str: &TypeStr) -> Result<ElementType, Failure> {
     }
 }
 
+/// Host bytes without what they hold above an element type's bits: the low
+/// ones, and of `pred` whether any is set. So one value has one image.
+pub(crate) fn reduced(element_type: ElementType, data: &[u8]) -> Cow<'_, [u8]> {
+    match element_type.bits() {
+        _ if element_type == ElementType::Pred => {
+            data.iter().map(|&byte| u8::from(byte != 0)).collect()
+        }
+        bits @ 0..8 => data.iter().map(|&byte| byte & (0xff >> (8 - bits))).collect(),
+        _ => Cow::Borrowed(data),
+    }
+}
+
 /// Widens the sign of integers narrower than a byte over the byte each has, as
 /// NumPy's `int8` wants it.
 pub(crate) fn extend_sign(element_type: ElementType, data: &mut [u8]) {
@@ -77,30 +91,30 @@ fn sign_extended(byte: u8, bits: u32) -> u8 {
     ((byte << unused).cast_signed() >> unused).cast_unsigned()
 }
 
-/// Whether `back`, which came back from an image, is the value that `host`
-/// stands for as an element of a NumPy file of kind `kind`.
+/// Whether `back`, which came back from an image, is the value that `before`
+/// was, where an element has `width` bits, a byte at most.
 ///
-/// An element narrower than a byte comes back as its low bits alone. What
-/// `host` has above them must then be the sign in an `int8`, zero for an
-/// unsigned type or a float, and either in raw or unsigned bytes that hold a
-/// signed type.
+/// A type narrower than that may have kept its own bits alone. What `before`
+/// has above them must then be the sign in an `int8`, zero for an unsigned type
+/// or a float, and either in raw or unsigned bytes that hold a signed type.
 pub(crate) fn same_value(
     element_type: ElementType,
     kind: TypeChar,
-    host: &[u8],
-    back: &[u8],
+    width: u32,
+    before: u8,
+    back: u8,
 ) -> bool {
-    let bits = element_type.bits();
-    let (&[host], &[back]) = (host, back) else { return host == back };
     if element_type == ElementType::Pred {
-        return (host != 0) == (back != 0);
+        return (before != 0) == (back != 0);
     }
-    if bits >= 8 {
-        return host == back;
+    let bits = element_type.bits();
+    if bits >= width {
+        return before == back;
     }
     let low = back & (0xff >> (8 - bits));
-    let as_unsigned = host == low && kind != TypeChar::Int;
-    let as_signed = host == sign_extended(low, bits) && element_type.is_signed_integer();
+    let signed = sign_extended(low, bits) & (0xff >> (8 - width));
+    let as_unsigned = before == low && kind != TypeChar::Int;
+    let as_signed = before == signed && element_type.is_signed_integer();
     as_unsigned || as_signed
 }
 
@@ -183,10 +197,15 @@ mod tests {
             (Pred, TypeChar::Bool, 0, 1, false),
             (U8, TypeChar::Uint, 2, 1, false),
         ] {
-            let found = same_value(element_type, kind, &[host], &[back]);
+            let found = same_value(element_type, kind, 8, host, back);
             assert_eq!(found, same, "{element_type} {kind} {host:#x} {back:#x}");
         }
-        assert!(!same_value(F32, TypeChar::Float, &[0; 4], &[0, 0, 0, 1]));
+        assert!(same_value(S2, TypeChar::RawData, 4, 0xf, 0x3));
+        assert!(same_value(S2, TypeChar::RawData, 4, 0x3, 0xf));
+        assert!(!same_value(S2, TypeChar::RawData, 4, 0x7, 0x3));
+        assert_eq!(reduced(S4, &[0x1f, 0x08])[..], [0x0f, 0x08]);
+        assert_eq!(reduced(Pred, &[0x10, 0x00])[..], [1, 0]);
+        assert_eq!(reduced(U8, &[0x1f])[..], [0x1f]);
         assert_eq!(range(S4).unwrap(), "s4 holds -8 to 7");
         assert_eq!(range(U2).unwrap(), "u2 holds 2 bits, 0 to 3");
     }

@@ -16,7 +16,7 @@ Examples:
   relayout explain 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
   relayout explain --json - < shapes.txt")]
 pub(crate) struct Arguments {
-    /// Shapes; `-` reads one a line from standard input
+    /// Shapes; `-` reads one a line from standard input, passing over blank lines
     #[arg(value_name = "SHAPE", required = true)]
     shapes: Vec<String>,
     /// Write one JSON object a line
@@ -29,6 +29,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut all_well = true;
     for (i, text) in files::texts(&arguments.shapes).enumerate() {
         let (text, place) = text?;
+        if text.trim().is_empty() && !place.is_empty() {
+            continue;
+        }
         match Explanation::new(&text) {
             Ok(explanation) if arguments.json => writeln!(out, "{}", explanation.json())?,
             Ok(explanation) => {

@@ -24,49 +24,95 @@ pub(crate) fn failed(path: &Path, e: impl std::fmt::Display) -> Failure {
     Failure::work(format!("{}: {e}", name(path)))
 }
 
-/// An input, to be read from its start.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
-    if is_standard(path) {
-        return Ok(Box::new(io::stdin().lock()));
-    }
-    Ok(Box::new(File::open(path).map_err(|e| failed(path, e))?))
+/// An input that is read from its start to its end.
+pub(crate) struct Input {
+    path: PathBuf,
+    reader: Box<dyn Read>,
+    /// The bytes of a file; of a pipe or a device nobody knows them.
+    length_bytes: Option<u64>,
+    /// The bytes read so far.
+    position: u64,
 }
 
-/// The rest of an input, which must be `bytes` long; `what` says so.
-///
-/// Memory grows with what is really there, not with what is expected.
-pub(crate) fn read_exactly(
-    path: &Path,
-    input: &mut dyn Read,
-    bytes: u64,
-    what: &str,
-) -> Result<Vec<u8>, Failure> {
-    let mut data = Vec::new();
-    // One byte more tells an input that is too long.
-    let most = bytes.saturating_add(1);
-    let read = input.take(most).read_to_end(&mut data).map_err(|e| failed(path, e))?;
-    match u64::try_from(read) {
-        Ok(n) if n == bytes => Ok(data),
-        Ok(n) if n < bytes => {
-            Err(failed(path, format_args!("holds {n} bytes, but {what} needs {bytes}")))
-        }
-        _ => Err(failed(path, format_args!("holds more than the {bytes} bytes of {what}"))),
+impl Input {
+    /// Opens the input at `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let (reader, length_bytes): (Box<dyn Read>, _) = if is_standard(path) {
+            (Box::new(io::stdin().lock()), None)
+        } else {
+            let file = File::open(path).map_err(|e| failed(path, e))?;
+            let metadata = file.metadata().map_err(|e| failed(path, e))?;
+            (Box::new(file), metadata.is_file().then_some(metadata.len()))
+        };
+        Ok(Input { path: path.to_owned(), reader, length_bytes, position: 0 })
     }
+
+    /// A failure about this input.
+    pub(crate) fn failed(&self, e: impl std::fmt::Display) -> Failure {
+        failed(&self.path, e)
+    }
+
+    /// The next bytes, `most` at most. Memory grows with what is there.
+    fn read(&mut self, most: u64) -> Result<Vec<u8>, Failure> {
+        let mut bytes = Vec::new();
+        let read = self.reader.by_ref().take(most).read_to_end(&mut bytes);
+        read.map_err(|e| failed(&self.path, e))?;
+        self.position += length(&bytes);
+        Ok(bytes)
+    }
+
+    /// The next `bytes` bytes; `what` they are, for the failure if the input
+    /// ends before them.
+    pub(crate) fn read_bytes(&mut self, bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
+        let data = self.read(bytes)?;
+        match length(&data) {
+            n if n == bytes => Ok(data),
+            n => Err(self.failed(format_args!("ends {n} bytes into the {bytes} bytes of {what}"))),
+        }
+    }
+
+    /// The rest of the input, which must be `bytes` long; `what` it is.
+    pub(crate) fn read_rest(mut self, bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
+        let path = self.path.clone();
+        let short = |n| failed(&path, format_args!("holds {n} bytes, but {what} needs {bytes}"));
+        match self.length_bytes.map(|n| n.saturating_sub(self.position)) {
+            Some(n) if n < bytes => return Err(short(n)),
+            _ => check_memory(bytes, what)?,
+        }
+        // One byte more tells an input that is too long.
+        let data = self.read(bytes.saturating_add(1))?;
+        match length(&data) {
+            n if n == bytes => Ok(data),
+            n if n < bytes => Err(short(n)),
+            _ => Err(self.failed(format_args!("holds more than the {bytes} bytes of {what}"))),
+        }
+    }
+}
+
+/// The length of `bytes`, in the type that sizes have.
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 /// A buffer of `bytes` zeros, or a failure where memory cannot hold it.
 pub(crate) fn allocate(bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
-    let too_much = |limit: &str| {
-        Failure::work(format!("{what} takes {bytes} bytes, which is more than {limit}"))
-    };
-    if available_memory_bytes().is_some_and(|available| bytes > available) {
-        return Err(too_much("the memory that is free"));
-    }
-    let length = usize::try_from(bytes).map_err(|_| too_much("this machine can address"))?;
+    check_memory(bytes, what)?;
     let mut buffer = Vec::new();
-    buffer.try_reserve_exact(length).map_err(|_| too_much("can be allocated"))?;
-    buffer.resize(length, 0);
+    let reserved = usize::try_from(bytes).ok().filter(|&n| buffer.try_reserve_exact(n).is_ok());
+    buffer.resize(reserved.ok_or_else(|| too_large(bytes, what))?, 0);
     Ok(buffer)
+}
+
+/// A failure where `what` takes more memory than is free.
+fn check_memory(bytes: u64, what: &str) -> Result<(), Failure> {
+    match available_memory_bytes() {
+        Some(available) if bytes > available => Err(too_large(bytes, what)),
+        _ => Ok(()),
+    }
+}
+
+fn too_large(bytes: u64, what: &str) -> Failure {
+    Failure::work(format!("{what} takes {bytes} bytes, which is more than the memory that is free"))
 }
 
 /// The memory that can be had without swapping, where the system tells it.
@@ -87,34 +133,39 @@ impl Output {
     /// An output, refused at once if it is a file that exists and `force` is
     /// not given, so that no work is done in vain.
     ///
-    /// A link is followed: what it points to is replaced, not the link.
+    /// A link is followed: what it points to is replaced, not the link. A
+    /// device or a pipe is written to, which replaces nothing.
     pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
-        let there = !is_standard(path) && path.symlink_metadata().is_ok();
-        if there && path.is_dir() {
-            return Err(failed(path, "is a directory"));
+        let mut target = path.to_owned();
+        if !is_standard(path) && path.symlink_metadata().is_ok() {
+            if path.is_dir() {
+                return Err(failed(path, "is a directory"));
+            }
+            if !force && (path.is_file() || !path.exists()) {
+                return Err(exists(path));
+            }
+            target = path.canonicalize().unwrap_or(target);
         }
-        if there && !force {
-            return Err(exists(path));
-        }
-        let path = match path.canonicalize() {
-            Ok(target) if there => target,
-            _ => path.to_owned(),
-        };
-        Ok(Output { path, force })
+        Ok(Output { path: target, force })
     }
 
     /// Writes all of `parts`, or leaves the file as it was.
     pub(crate) fn write(&self, parts: &[&[u8]]) -> Result<(), Failure> {
-        if is_standard(&self.path) {
-            let mut stdout = io::stdout().lock();
-            parts.iter().try_for_each(|part| stdout.write_all(part))?;
-            return Ok(stdout.flush()?);
-        }
         let fail = |e: io::Error| failed(&self.path, e);
-        // A device or a pipe is written in place: it cannot be replaced.
-        if self.path.metadata().is_ok_and(|m| !m.is_file()) {
-            let mut file = File::options().write(true).open(&self.path).map_err(fail)?;
-            return parts.iter().try_for_each(|part| file.write_all(part)).map_err(fail);
+        let write_to = |file: &mut dyn Write| {
+            parts.iter().try_for_each(|part| file.write_all(part))?;
+            file.flush()
+        };
+        if is_standard(&self.path) {
+            // That nobody reads it to its end is a failure here, as the result
+            // is a whole.
+            let result = write_to(&mut io::stdout().lock());
+            return result.map_err(|e| Failure::work(format!("standard output: {e}")));
+        }
+        let metadata = self.path.metadata().ok();
+        if metadata.as_ref().is_some_and(|m| !m.is_file()) {
+            let mut device = File::options().write(true).open(&self.path).map_err(fail)?;
+            return write_to(&mut device).map_err(fail);
         }
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -124,11 +175,17 @@ impl Output {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // As a file that is simply created; the umask takes its part.
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
+            // Those of the file that is replaced, or of one that is simply
+            // created, from which the umask takes its part.
+            let new = std::fs::Permissions::from_mode(0o666);
+            builder.permissions(metadata.as_ref().map_or(new, |m| m.permissions()));
         }
-        let mut file = builder.prefix(".relayout-").tempfile_in(folder).map_err(fail)?;
-        parts.iter().try_for_each(|part| file.write_all(part)).map_err(fail)?;
+        // The error names a file that is nobody's concern.
+        let mut file = builder.prefix(".relayout-").tempfile_in(folder).map_err(|e| {
+            let folder = folder.display();
+            failed(&self.path, format_args!("no file can be made in {folder}: {}", e.kind()))
+        })?;
+        write_to(&mut file).map_err(fail)?;
         if self.force {
             file.persist(&self.path).map_err(|e| fail(e.error))?;
         } else {

@@ -45,15 +45,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => logical_index,
     };
     let value = arguments.at.iter().chain(&arguments.image_element).cloned();
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    // Each line at once, for those who ask again after an answer.
+    let mut out = io::stdout().lock();
     for text in files::texts(&value.collect::<Vec<_>>()) {
         let (text, place) = text?;
         match answer(&map, &text, arguments.json) {
             Ok(line) => writeln!(out, "{line}")?,
-            Err(e) => {
-                out.flush()?;
-                return Err(Failure::usage(format!("{place}{e}")));
-            }
+            Err(e) => return Err(Failure::usage(format!("{place}{e}"))),
         }
     }
     Ok(out.flush()?)

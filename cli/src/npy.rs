@@ -5,13 +5,12 @@
 //! of one byte, which is how NumPy stores `float8_e5m2`; that is read as one
 //! byte of raw data, since the element type comes from the shape anyway.
 
-use std::io::Read;
 use std::path::Path;
 
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::Input;
 
 /// The longest header that is read, in bytes. NumPy itself stops at 10,000.
 const MAX_HEADER_BYTES: u64 = 65_536;
@@ -33,29 +32,23 @@ pub(crate) struct Array {
 
 /// Reads the NumPy file at `path`.
 pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
-    let mut input = files::open(path)?;
-    let header = read_header(path, &mut *input)?;
+    let mut input = Input::open(path)?;
+    let header = read_header(&mut input)?;
     let DType::Plain(type_str) = header.dtype() else {
-        return Err(files::failed(path, "holds records, not the elements of one type"));
+        return Err(input.failed("holds records, not the elements of one type"));
     };
     let unit = swapped_bytes(&type_str).ok_or_else(|| {
-        files::failed(
-            path,
-            format_args!("holds elements of type {type_str}, which no array of XLA has"),
-        )
+        input.failed(format_args!("holds elements of type {type_str}, which no array of XLA has"))
     })?;
     let bounds = header.shape().to_vec();
     let bytes = bounds.iter().try_fold(type_str.size_field(), |n, &bound| n.checked_mul(bound));
     // A bound of 0 makes it 0 whatever stands before.
     let bytes = if bounds.contains(&0) { Some(0) } else { bytes };
     let bytes = bytes.ok_or_else(|| {
-        files::failed(
-            path,
-            format_args!("claims bounds of {bounds:?}, which take 2^64 bytes or more"),
-        )
+        input.failed(format_args!("claims bounds of {bounds:?}, which take 2^64 bytes or more"))
     })?;
     let what = format!("an array of {bounds:?} elements of {type_str}");
-    let mut data = files::read_exactly(path, &mut *input, bytes, &what)?;
+    let mut data = input.read_rest(bytes, &what)?;
     if type_str.endianness() == Endianness::Big {
         data.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
     }
@@ -67,59 +60,54 @@ pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
 fn swapped_bytes(type_str: &TypeStr) -> Option<usize> {
     let bytes = usize::try_from(type_str.size_field()).ok().filter(|&n| n > 0)?;
     match type_str.type_char() {
-        TypeChar::Bool | TypeChar::Int | TypeChar::Uint | TypeChar::Float => Some(bytes),
+        // Raw bytes that say they are big-endian are a bf16 that was swapped;
+        // others say `|`.
+        TypeChar::Bool | TypeChar::Int | TypeChar::Uint | TypeChar::Float | TypeChar::RawData => {
+            Some(bytes)
+        }
         TypeChar::Complex => Some(bytes / 2),
-        TypeChar::RawData => Some(1),
         _ => None,
     }
 }
 
-fn read_header(path: &Path, input: &mut dyn Read) -> Result<NpyHeader, Failure> {
-    let fail = |e: &dyn std::fmt::Display| {
-        files::failed(path, format_args!("not a NumPy file that can be read: {e}"))
-    };
-    let mut start = read_bytes(input, 8).map_err(|e| fail(&e))?;
+fn read_header(input: &mut Input) -> Result<NpyHeader, Failure> {
+    const HEADER: &str = "a NumPy file's header";
+    let mut start = input.read_bytes(8, HEADER)?;
     if !start.starts_with(b"\x93NUMPY") {
-        return Err(fail(&"it does not begin with \\x93NUMPY"));
+        return Err(input.failed("is not a NumPy file: it does not begin with \\x93NUMPY"));
     }
     let length_bytes = match start[6..] {
         [1, 0] => 2,
         [2 | 3, 0] => 4,
         _ => {
-            let version = format!("{}.{}", start[6], start[7]);
-            return Err(fail(&format_args!("its version is {version}, not 1.0, 2.0 or 3.0")));
+            let version = format_args!("{}.{}", start[6], start[7]).to_string();
+            return Err(input.failed(format_args!(
+                "is a NumPy file of version {version}, not 1.0, 2.0 or 3.0"
+            )));
         }
     };
-    let length = read_bytes(input, length_bytes).map_err(|e| fail(&e))?;
+    let length = input.read_bytes(length_bytes, HEADER)?;
     let header_bytes = length.iter().rev().fold(0, |n, &byte| n << 8 | u64::from(byte));
     if header_bytes > MAX_HEADER_BYTES {
-        let limit =
-            format_args!("its header claims {header_bytes} bytes, more than {MAX_HEADER_BYTES}");
-        return Err(fail(&limit));
+        return Err(input.failed(format_args!(
+            "has a NumPy header that claims {header_bytes} bytes, more than {MAX_HEADER_BYTES}"
+        )));
     }
-    let mut header = read_bytes(input, header_bytes).map_err(|e| fail(&e))?;
+    let mut header = input.read_bytes(header_bytes, HEADER)?;
     if depth(&header) > MAX_HEADER_DEPTH {
-        return Err(fail(&format_args!("its header nests deeper than {MAX_HEADER_DEPTH}")));
+        return Err(input
+            .failed(format_args!("has a NumPy header that nests deeper than {MAX_HEADER_DEPTH}")));
     }
-    for (float, raw) in [(b"'<f1'", b"'<V1'"), (b"'|f1'", b"'|V1'")] {
-        if let Some(at) = header.windows(float.len()).position(|w| w == float) {
-            header[at..at + raw.len()].copy_from_slice(raw);
+    for order in ["<", ">", "|"] {
+        let (float, raw) = (format!("'descr': '{order}f1'"), format!("'descr': '{order}V1'"));
+        if let Some(at) = header.windows(float.len()).position(|w| w == float.as_bytes()) {
+            header[at..at + raw.len()].copy_from_slice(raw.as_bytes());
         }
     }
     start.extend(length);
     start.extend(header);
-    NpyHeader::from_reader(&start[..]).map_err(|e| fail(&e))
-}
-
-/// The next `n` bytes, or an error if the input ends before them.
-fn read_bytes(input: &mut dyn Read, n: u64) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = input.take(n).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
-    if u64::try_from(read) == Ok(n) {
-        Ok(bytes)
-    } else {
-        Err(format!("it ends {read} bytes into the {n} bytes that should come next"))
-    }
+    NpyHeader::from_reader(&start[..])
+        .map_err(|e| input.failed(format_args!("has a NumPy header that cannot be read: {e}")))
 }
 
 /// How deep the brackets of a header go, those in strings included.

@@ -26,7 +26,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    // Each line at once, for those who ask again after an answer.
+    let mut out = io::stdout().lock();
     for text in files::texts(&arguments.texts) {
         let (text, _) = text?;
         let line = match canonical(&text) {
@@ -39,9 +40,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn canonical(text: &str) -> Result<String, ParseError> {
-    if text.trim_start().starts_with('{') {
-        Ok(text.parse::<Layout>()?.to_string())
-    } else {
-        Ok(text.parse::<AnyShape>()?.to_string())
+    match (text.parse::<AnyShape>(), text.parse::<Layout>()) {
+        (Ok(shape), _) => Ok(shape.to_string()),
+        (_, Ok(layout)) => Ok(layout.to_string()),
+        (Err(shape), Err(layout)) => Err(further(shape, layout)),
     }
+}
+
+/// Of a text that is neither a shape nor a layout, the error of what it is more
+/// like.
+pub(crate) fn further(shape: ParseError, layout: ParseError) -> ParseError {
+    if layout.at() > shape.at() { layout } else { shape }
 }

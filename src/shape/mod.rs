@@ -210,7 +210,11 @@ impl Shape {
 
     /// Checks that `self` and `destination` are one array, maybe in different
     /// layouts. A dynamic bound counts as its greatest.
-    pub(crate) fn check_same_array(&self, destination: &Shape) -> Result<(), MismatchError> {
+    ///
+    /// # Errors
+    ///
+    /// The element types differ, or the bounds do.
+    pub fn check_same_array(&self, destination: &Shape) -> Result<(), MismatchError> {
         if self.element_type != destination.element_type {
             return Err(MismatchError::ElementTypes {
                 source: self.element_type,

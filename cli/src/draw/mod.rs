@@ -163,6 +163,8 @@ struct Maps {
     map: ImageMap,
     levels: [Option<TileNumbers>; 2],
     bounds: Vec<u64>,
+    /// The bound of the minormost physical dimension.
+    minor_bound: u64,
 }
 
 impl Maps {
@@ -180,6 +182,7 @@ impl Drawing {
             map: ImageMap::new(shape)?,
             levels: [TileNumbers::new(shape, 0)?, TileNumbers::new(shape, 1)?],
             bounds: shape.bounds()?,
+            minor_bound: shape.physical_bounds()?.last().copied().unwrap_or(1),
         };
         let mut drawing =
             Drawing { title: shape.to_string(), grids: Vec::new(), notes: Vec::new() };
@@ -243,7 +246,7 @@ impl Drawing {
         let digits = digits(maps.map.elements() - 1);
         let in_row = match &maps.levels[0] {
             Some(level) => level.tile_elements,
-            None => maps.bounds.last().copied().unwrap_or(1),
+            None => maps.minor_bound,
         };
         let row_elements =
             (1..=columns(digits)).rev().find(|n| in_row.is_multiple_of(*n)).unwrap_or(1);
