@@ -1,5 +1,6 @@
 //! `relayout pack`, `unpack` and `convert`: arrays into images and back.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -101,7 +102,7 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
         Order::Fortran => dimensions.collect(),
     };
     let from = to.with_layout(Layout::new(minor_to_major)?)?;
-    let host = element::reduced(to.element_type(), &array.data);
+    let host = element::reduced(to.element_type(), Cow::from(&array.data));
     let image = converted(&from, &to, &host)?;
     if arguments.output.verify {
         let back = converted(&to, &from, &image)?;
@@ -122,7 +123,7 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
     let image = read_image(&arguments.input, &from)?;
 
     let data = converted(&from, &to, &image)?;
-    let mut data = element::reduced(to.element_type(), &data).into_owned();
+    let mut data = element::reduced(to.element_type(), Cow::from(data)).into_owned();
     element::extend_sign(to.element_type(), &mut data);
     if arguments.output.verify {
         verify_image(&arguments.input, &from, &to, &image, &data)?;

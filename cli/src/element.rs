@@ -66,14 +66,14 @@ pub(crate) fn from_numpy(type_str: &TypeStr) -> Result<ElementType, Failure> {
 
 /// Host bytes without what they hold above an element type's bits: the low
 /// ones, and of `pred` whether any is set. So one value has one image.
-pub(crate) fn reduced(element_type: ElementType, data: &[u8]) -> Cow<'_, [u8]> {
-    match element_type.bits() {
-        _ if element_type == ElementType::Pred => {
-            data.iter().map(|&byte| u8::from(byte != 0)).collect()
-        }
-        bits @ 0..8 => data.iter().map(|&byte| byte & (0xff >> (8 - bits))).collect(),
-        _ => Cow::Borrowed(data),
+pub(crate) fn reduced(element_type: ElementType, mut data: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let bits = element_type.bits();
+    if element_type == ElementType::Pred {
+        data.to_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+    } else if bits < 8 {
+        data.to_mut().iter_mut().for_each(|byte| *byte &= 0xff >> (8 - bits));
     }
+    data
 }
 
 /// Widens the sign of integers narrower than a byte over the byte each has, as
@@ -203,9 +203,9 @@ mod tests {
         assert!(same_value(S2, TypeChar::RawData, 4, 0xf, 0x3));
         assert!(same_value(S2, TypeChar::RawData, 4, 0x3, 0xf));
         assert!(!same_value(S2, TypeChar::RawData, 4, 0x7, 0x3));
-        assert_eq!(reduced(S4, &[0x1f, 0x08])[..], [0x0f, 0x08]);
-        assert_eq!(reduced(Pred, &[0x10, 0x00])[..], [1, 0]);
-        assert_eq!(reduced(U8, &[0x1f])[..], [0x1f]);
+        assert_eq!(reduced(S4, Cow::from(&[0x1f, 0x08]))[..], [0x0f, 0x08]);
+        assert_eq!(reduced(Pred, Cow::from(&[0x10, 0x00]))[..], [1, 0]);
+        assert_eq!(reduced(U8, Cow::from(&[0x1f]))[..], [0x1f]);
         assert_eq!(range(S4).unwrap(), "s4 holds -8 to 7");
         assert_eq!(range(U2).unwrap(), "u2 holds 2 bits, 0 to 3");
     }

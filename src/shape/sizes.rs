@@ -124,16 +124,19 @@ impl Shape {
     /// # Errors
     ///
     /// [`ShapeError::Unbounded`] where a dimension has no bound,
-    /// [`ShapeError::ArraySizeTooLarge`] where they do not fit in 64 bits.
+    /// [`ShapeError::ArraySizeTooLarge`] where they do not fit in 64 bits, and,
+    /// where split indices beyond the bounds make the array larger, the errors
+    /// of [`Shape::new`] about size.
     pub fn array_size_bytes(&self) -> Result<u64, ShapeError> {
-        let mut bounds = self.physical_bounds()?;
+        let whole = self.physical_bounds()?;
+        let mut bounds = whole.clone();
         let mut tail_alignment = 1;
         let first_tile = self.layout().tiles().get(..1).unwrap_or_default();
         if !first_tile.is_empty() {
             // In reverse, for XLA takes the first of several for a dimension.
             for split in self.layout().splits().iter().rev() {
                 let dimension = split.dimension();
-                bounds[dimension] = split.largest_part(self.physical_bounds()?[dimension]);
+                bounds[dimension] = split.largest_part(whole[dimension]);
             }
             tail_alignment = self.layout().tail_alignment_elements();
         }
