@@ -80,8 +80,7 @@ pub enum ShapeError {
         /// What they are rounded up to a multiple of, in elements.
         tail_alignment: u64,
     },
-    /// Tuples and physical shapes are nested deeper than
-    /// [`MAX_DEPTH`](crate::MAX_DEPTH).
+    /// Tuples and physical shapes are nested deeper than [`MAX_DEPTH`].
     TooDeep,
     /// The bound of a dimension is `?`, so the array has no image yet.
     Unbounded {
