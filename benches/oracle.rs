@@ -20,9 +20,16 @@ fn pack(c: &mut Criterion) {
     ] {
         let shape: Shape = text.parse().unwrap_or_else(|e| panic!("{e}"));
         let sizes = shape.sizes().expect("a static shape");
-        let bytes = |n: u64| vec![1_u8; usize::try_from(n).expect("it fits")];
-        let (host, mut image) = (bytes(sizes.host_bytes), bytes(sizes.image_bytes));
+        let bytes = |n: u64| vec![0xee_u8; usize::try_from(n).expect("it fits")];
+        let (mut host, mut image) = (bytes(sizes.host_bytes), bytes(sizes.image_bytes));
         let mut back = bytes(sizes.host_bytes);
+        // Bytes without a pattern; of pred, truth values.
+        let mask = if shape.element_bits() == 1 { 1 } else { 0xff };
+        let mut state = 1_u32;
+        for byte in &mut host {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = state.to_le_bytes()[3] & mask;
+        }
         oracle::pack(&shape, &host, &mut image).expect("right lengths");
         oracle::unpack(&shape, &image, &mut back).expect("right lengths");
         assert_eq!(host, back);

@@ -195,7 +195,7 @@ impl FromStr for ElementType {
             .iter()
             .copied()
             .find(|t| t.name().eq_ignore_ascii_case(text))
-            .ok_or_else(|| UnknownElementType { text: crate::shape::excerpt(text) })
+            .ok_or_else(|| UnknownElementType { text: crate::excerpt::excerpt(text) })
     }
 }
 

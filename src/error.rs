@@ -74,12 +74,7 @@ pub enum ShapeError {
         element_bits: u32,
     },
     /// XLA's `ArraySize` of the shape has 2⁶⁴ bits or more.
-    ArraySizeTooLarge {
-        /// Elements before the tail is padded.
-        elements: u64,
-        /// What they are rounded up to a multiple of, in elements.
-        tail_alignment: u64,
-    },
+    ArraySizeTooLarge,
     /// Tuples and physical shapes are nested deeper than [`MAX_DEPTH`].
     TooDeep,
     /// The bound of a dimension is `?`, so the array has no image yet.
@@ -314,11 +309,9 @@ impl fmt::Display for ShapeError {
                 f,
                 "an image of {image_elements} elements of {element_bits} bits has 2^64 bits or more"
             ),
-            ShapeError::ArraySizeTooLarge { elements, tail_alignment } => write!(
-                f,
-                "XLA's ArraySize, {elements} elements rounded up to a multiple of \
-                 {tail_alignment}, has 2^64 bits or more"
-            ),
+            ShapeError::ArraySizeTooLarge => {
+                f.write_str("XLA's ArraySize of this shape has 2^64 bits or more")
+            }
             ShapeError::TooDeep => write!(f, "nested more than {MAX_DEPTH} deep"),
             ShapeError::Unbounded { dimension } => write!(
                 f,

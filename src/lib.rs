@@ -58,6 +58,7 @@
 
 mod element;
 mod error;
+mod excerpt;
 pub mod index;
 pub mod oracle;
 mod shape;

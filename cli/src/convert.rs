@@ -1,6 +1,5 @@
 //! `relayout pack`, `unpack` and `convert`: arrays into images and back.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -95,21 +94,33 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
     let array = npy::read(&arguments.input)?;
     let to = target.for_array(&arguments.input, &array)?;
-
     let dimensions = 0..array.bounds.len();
     let minor_to_major: Vec<usize> = match array.order {
         Order::C => dimensions.rev().collect(),
         Order::Fortran => dimensions.collect(),
     };
     let from = to.with_layout(Layout::new(minor_to_major)?)?;
-    let host = element::reduced(to.element_type(), Cow::from(&array.data));
+
+    let (element_type, mut host) = (to.element_type(), array.data);
+    let lost = element::reduce(element_type, array.type_str.type_char(), &mut host);
+    if let Some((k, before)) = lost.filter(|_| arguments.output.verify) {
+        return Err(Failure::work(format!(
+            "the round trip would not be exact: element {k} of {} is {before:#04x} in its byte, \
+             and {}",
+            files::name(&arguments.input),
+            element::range(element_type)
+        )));
+    }
     let image = converted(&from, &to, &host)?;
     if arguments.output.verify {
         let back = converted(&to, &from, &image)?;
-        verify_host(&arguments.input, &to, &array, &back)?;
+        if let Some(i) = (0..host.len()).find(|&i| host[i] != back[i]) {
+            let (host, back) = (host[i], back[i]);
+            return Err(inexact(&arguments.input, "data byte", i, host, back));
+        }
     }
     output.write(&[&image])?;
-    Report::new(&arguments.input, &from, array.data.len(), &to, image.len()).write(
+    Report::new(&arguments.input, &from, host.len(), &to, image.len()).write(
         "packed",
         &output,
         &arguments.output,
@@ -122,8 +133,8 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
     let image = read_image(&arguments.input, &from)?;
 
-    let data = converted(&from, &to, &image)?;
-    let mut data = element::reduced(to.element_type(), Cow::from(data)).into_owned();
+    let mut data = converted(&from, &to, &image)?;
+    element::reduce(to.element_type(), TypeChar::RawData, &mut data);
     element::extend_sign(to.element_type(), &mut data);
     if arguments.output.verify {
         verify_image(&arguments.input, &from, &to, &image, &data)?;
@@ -219,25 +230,13 @@ fn converted(from: &Shape, to: &Shape, source: &[u8]) -> Result<Vec<u8>, Failure
     Ok(image)
 }
 
-/// Compares the elements of a NumPy file with what came `back`.
-fn verify_host(path: &Path, shape: &Shape, array: &npy::Array, back: &[u8]) -> Result<(), Failure> {
-    let element_type = shape.element_type();
-    let kind = array.type_str.type_char();
-    let same = |before: &[u8], back: &[u8]| match (before, back) {
-        (&[before], &[back]) => element::same_value(element_type, kind, 8, before, back),
-        _ => before == back,
-    };
-    let bytes = usize::try_from(element_type.host_bytes()).unwrap_or(usize::MAX);
-    let mut elements = array.data.chunks(bytes).zip(back.chunks(bytes)).enumerate();
-    match elements.find(|(_, (before, back))| !same(before, back)) {
-        None => Ok(()),
-        Some((k, (before, back))) => Err(Failure::work(format!(
-            "the round trip is not exact: element {k} of {} has bytes {before:02x?} and came \
-             back as {back:02x?}{}",
-            files::name(path),
-            element::range(element_type).map_or(String::new(), |range| format!("; {range}"))
-        ))),
-    }
+/// The failure of a verification: a byte of an input that came back as another.
+fn inexact(path: &Path, what: &str, at: usize, before: u8, back: u8) -> Failure {
+    Failure::work(format!(
+        "the round trip is not exact: {what} {at} of {} is {before:#04x}, and came back as \
+         {back:#04x}",
+        files::name(path)
+    ))
 }
 
 /// Goes back from `result` in layout `to` and compares with `image`, in layout
@@ -263,17 +262,13 @@ fn verify_image(
             let (before, back) = (part(image), part(&back));
             let kind = TypeChar::RawData;
             part(&elements) == 0
+                || before == back
                 || element::same_value(from.element_type(), kind, width, before, back)
         })
     };
     match (0..image.len()).find(|&i| !same(i)) {
         None => Ok(()),
-        Some(i) => Err(Failure::work(format!(
-            "the round trip is not exact: byte {i} of {} is {:#04x}, and came back as {:#04x}",
-            files::name(path),
-            image[i],
-            back[i]
-        ))),
+        Some(i) => Err(inexact(path, "byte", i, image[i], back[i])),
     }
 }
 

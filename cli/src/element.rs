@@ -4,8 +4,6 @@
 //! bf16 and f8 as raw bytes (`V2`, `V1`) or as unsigned integers of that width,
 //! and narrower types one value a byte.
 
-use std::borrow::Cow;
-
 use npyz::{TypeChar, TypeStr};
 use relayout::ElementType;
 
@@ -64,16 +62,31 @@ pub(crate) fn from_numpy(type_str: &TypeStr) -> Result<ElementType, Failure> {
     }
 }
 
-/// Host bytes without what they hold above an element type's bits: the low
-/// ones, and of `pred` whether any is set. So one value has one image.
-pub(crate) fn reduced(element_type: ElementType, mut data: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+/// Takes from host bytes what they hold above an element type's bits, and
+/// leaves the low ones; of `pred`, whether any is set. So one value has one
+/// image. Returns the first byte that thereby became another value, and where
+/// it stood; `kind` is that of the NumPy file.
+pub(crate) fn reduce(
+    element_type: ElementType,
+    kind: TypeChar,
+    data: &mut [u8],
+) -> Option<(usize, u8)> {
     let bits = element_type.bits();
-    if element_type == ElementType::Pred {
-        data.to_mut().iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
-    } else if bits < 8 {
-        data.to_mut().iter_mut().for_each(|byte| *byte &= 0xff >> (8 - bits));
+    let mut lost = None;
+    if bits >= 8 {
+        return lost;
     }
-    data
+    for (i, byte) in data.iter_mut().enumerate() {
+        let before = *byte;
+        *byte = match element_type {
+            ElementType::Pred => u8::from(before != 0),
+            _ => before & (0xff >> (8 - bits)),
+        };
+        if lost.is_none() && !same_value(element_type, kind, 8, before, *byte) {
+            lost = Some((i, before));
+        }
+    }
+    lost
 }
 
 /// Widens the sign of integers narrower than a byte over the byte each has, as
@@ -118,19 +131,15 @@ pub(crate) fn same_value(
     as_unsigned || as_signed
 }
 
-/// The values that an element of this type can have, for messages; `None` for
-/// types that no byte of a host array can overflow.
-pub(crate) fn range(element_type: ElementType) -> Option<String> {
+/// What an element of a type narrower than a byte can hold, for messages.
+pub(crate) fn range(element_type: ElementType) -> String {
     let bits = element_type.bits();
-    if bits >= 8 || element_type == ElementType::Pred {
-        return None;
-    }
     let values = 1 << bits;
-    Some(if element_type.is_signed_integer() {
+    if element_type.is_signed_integer() {
         format!("{element_type} holds {} to {}", -values / 2, values / 2 - 1)
     } else {
         format!("{element_type} holds {bits} bits, 0 to {}", values - 1)
-    })
+    }
 }
 
 #[cfg(test)]
@@ -203,10 +212,17 @@ mod tests {
         assert!(same_value(S2, TypeChar::RawData, 4, 0xf, 0x3));
         assert!(same_value(S2, TypeChar::RawData, 4, 0x3, 0xf));
         assert!(!same_value(S2, TypeChar::RawData, 4, 0x7, 0x3));
-        assert_eq!(reduced(S4, Cow::from(&[0x1f, 0x08]))[..], [0x0f, 0x08]);
-        assert_eq!(reduced(Pred, Cow::from(&[0x10, 0x00]))[..], [1, 0]);
-        assert_eq!(reduced(U8, Cow::from(&[0x1f]))[..], [0x1f]);
-        assert_eq!(range(S4).unwrap(), "s4 holds -8 to 7");
-        assert_eq!(range(U2).unwrap(), "u2 holds 2 bits, 0 to 3");
+        for (element_type, kind, before, after, lost) in [
+            (S4, TypeChar::Int, [0xff, 0x08], [0x0f, 0x08], Some((1, 0x08))),
+            (S4, TypeChar::RawData, [0xff, 0x08], [0x0f, 0x08], None),
+            (Pred, TypeChar::Uint, [0x10, 0], [1, 0], None),
+            (U8, TypeChar::Uint, [0x1f, 0], [0x1f, 0], None),
+        ] {
+            let mut data = before;
+            assert_eq!(reduce(element_type, kind, &mut data), lost, "{element_type}");
+            assert_eq!(data, after, "{element_type}");
+        }
+        assert_eq!(range(S4), "s4 holds -8 to 7");
+        assert_eq!(range(U2), "u2 holds 2 bits, 0 to 3");
     }
 }

@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 struct Explanation {
     shape: Shape,
     sizes: Sizes,
-    array_size_bytes: u64,
+    /// `None` where it does not fit; a warning says so.
+    array_size_bytes: Option<u64>,
     physical_bounds: Vec<u64>,
     steps: Vec<Step>,
     warnings: Vec<Warning>,
@@ -71,7 +72,7 @@ impl Explanation {
         Ok(Explanation {
             sizes: shape.sizes()?,
             physical_bounds: shape.physical_bounds()?,
-            array_size_bytes: shape.array_size_bytes()?,
+            array_size_bytes: shape.array_size_bytes().ok(),
             steps: shape.steps()?,
             warnings: shape.warnings()?,
             shape,
@@ -118,7 +119,9 @@ impl Explanation {
             grouped(self.sizes.image_bytes),
             grouped(image_elements)
         )?;
-        writeln!(out, "  XLA ArraySize    {} bytes", grouped(self.array_size_bytes))?;
+        if let Some(bytes) = self.array_size_bytes {
+            writeln!(out, "  XLA ArraySize    {} bytes", grouped(bytes))?;
+        }
         writeln!(
             out,
             "  padding ratio    {:.3} image elements for each element",

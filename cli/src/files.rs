@@ -28,7 +28,8 @@ pub(crate) fn failed(path: &Path, e: impl std::fmt::Display) -> Failure {
 pub(crate) struct Input {
     path: PathBuf,
     reader: Box<dyn Read>,
-    /// The bytes of a file; of a pipe or a device nobody knows them.
+    /// The bytes of a file; of a pipe, a device or a file of the system's own
+    /// nobody knows them.
     length_bytes: Option<u64>,
     /// The bytes read so far.
     position: u64,
@@ -42,7 +43,8 @@ impl Input {
         } else {
             let file = File::open(path).map_err(|e| failed(path, e))?;
             let metadata = file.metadata().map_err(|e| failed(path, e))?;
-            (Box::new(file), metadata.is_file().then_some(metadata.len()))
+            let known = metadata.is_file() && metadata.len() > 0;
+            (Box::new(file), known.then_some(metadata.len()))
         };
         Ok(Input { path: path.to_owned(), reader, length_bytes, position: 0 })
     }
@@ -55,6 +57,11 @@ impl Input {
     /// The next bytes, `most` at most. Memory grows with what is there.
     fn read(&mut self, most: u64) -> Result<Vec<u8>, Failure> {
         let mut bytes = Vec::new();
+        if let Some(length) = self.length_bytes {
+            // A hint: where there is no room for it, reading says so.
+            let rest = length.saturating_sub(self.position).min(most);
+            let _ = bytes.try_reserve_exact(usize::try_from(rest).unwrap_or(usize::MAX));
+        }
         let read = self.reader.by_ref().take(most).read_to_end(&mut bytes);
         read.map_err(|e| failed(&self.path, e))?;
         self.position += length(&bytes);
@@ -74,16 +81,16 @@ impl Input {
     /// The rest of the input, which must be `bytes` long; `what` it is.
     pub(crate) fn read_rest(mut self, bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
         let path = self.path.clone();
-        let short = |n| failed(&path, format_args!("holds {n} bytes, but {what} needs {bytes}"));
+        let other = |n| failed(&path, format_args!("holds {n} bytes, but {what} needs {bytes}"));
         match self.length_bytes.map(|n| n.saturating_sub(self.position)) {
-            Some(n) if n < bytes => return Err(short(n)),
+            Some(n) if n != bytes => return Err(other(n)),
             _ => check_memory(bytes, what)?,
         }
         // One byte more tells an input that is too long.
         let data = self.read(bytes.saturating_add(1))?;
         match length(&data) {
             n if n == bytes => Ok(data),
-            n if n < bytes => Err(short(n)),
+            n if n < bytes => Err(other(n)),
             _ => Err(self.failed(format_args!("holds more than the {bytes} bytes of {what}"))),
         }
     }
@@ -127,6 +134,9 @@ fn available_memory_bytes() -> Option<u64> {
 pub(crate) struct Output {
     path: PathBuf,
     force: bool,
+    /// Whether it is written in place: a device or a pipe, maybe our own
+    /// standard output under another name.
+    in_place: bool,
 }
 
 impl Output {
@@ -136,17 +146,22 @@ impl Output {
     /// A link is followed: what it points to is replaced, not the link. A
     /// device or a pipe is written to, which replaces nothing.
     pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
-        let mut target = path.to_owned();
-        if !is_standard(path) && path.symlink_metadata().is_ok() {
-            if path.is_dir() {
-                return Err(failed(path, "is a directory"));
-            }
-            if !force && (path.is_file() || !path.exists()) {
+        let mut output = Output { path: path.to_owned(), force, in_place: false };
+        if is_standard(path) || path.symlink_metadata().is_err() {
+            return Ok(output);
+        }
+        let metadata = path.metadata().map_err(|e| failed(path, e))?;
+        if metadata.is_dir() {
+            return Err(failed(path, "is a directory"));
+        }
+        output.in_place = !metadata.is_file();
+        if !output.in_place {
+            if !force {
                 return Err(exists(path));
             }
-            target = path.canonicalize().unwrap_or(target);
+            output.path = path.canonicalize().map_err(|e| failed(path, e))?;
         }
-        Ok(Output { path: target, force })
+        Ok(output)
     }
 
     /// Writes all of `parts`, or leaves the file as it was.
@@ -162,8 +177,7 @@ impl Output {
             let result = write_to(&mut io::stdout().lock());
             return result.map_err(|e| Failure::work(format!("standard output: {e}")));
         }
-        let metadata = self.path.metadata().ok();
-        if metadata.as_ref().is_some_and(|m| !m.is_file()) {
+        if self.in_place {
             let mut device = File::options().write(true).open(&self.path).map_err(fail)?;
             return write_to(&mut device).map_err(fail);
         }
@@ -173,18 +187,24 @@ impl Output {
         };
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
-        {
+        let replaced_mode = {
             use std::os::unix::fs::PermissionsExt;
-            // Those of the file that is replaced, or of one that is simply
-            // created, from which the umask takes its part.
-            let new = std::fs::Permissions::from_mode(0o666);
-            builder.permissions(metadata.as_ref().map_or(new, |m| m.permissions()));
-        }
+            // As a file that is simply created; the umask takes its part.
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+            // What makes a program run as another is not for a new file.
+            self.path.metadata().ok().map(|m| m.permissions().mode() & 0o777)
+        };
         // The error names a file that is nobody's concern.
         let mut file = builder.prefix(".relayout-").tempfile_in(folder).map_err(|e| {
             let folder = folder.display();
             failed(&self.path, format_args!("no file can be made in {folder}: {}", e.kind()))
         })?;
+        #[cfg(unix)]
+        if let Some(mode) = replaced_mode {
+            use std::os::unix::fs::PermissionsExt;
+            let permissions = std::fs::Permissions::from_mode(mode);
+            file.as_file().set_permissions(permissions).map_err(fail)?;
+        }
         write_to(&mut file).map_err(fail)?;
         if self.force {
             file.persist(&self.path).map_err(|e| fail(e.error))?;
@@ -197,10 +217,14 @@ impl Output {
         Ok(())
     }
 
-    /// Where reports go: to standard error where the result goes to standard
+    /// Where reports go: to standard error where the result may go to standard
     /// output.
     pub(crate) fn report_to(&self) -> Box<dyn Write> {
-        if is_standard(&self.path) { Box::new(io::stderr()) } else { Box::new(io::stdout()) }
+        if is_standard(&self.path) || self.in_place {
+            Box::new(io::stderr())
+        } else {
+            Box::new(io::stdout())
+        }
     }
 
     /// The name of the output for reports.

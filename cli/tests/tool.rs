@@ -189,6 +189,9 @@ fn explain_tells_a_person_the_sizes_the_steps_and_the_warnings() {
         assert!(text.text().contains(part), "{part}: {}", text.text());
     }
     assert!(ok(&["explain", "f32[8,128]"]).text().contains("as it is"));
+    let tail = ok(&["explain", "--json", "f32[1]{0:T(1)L(9223372036854775807)}"]);
+    assert_eq!(tail.json()[0]["array_size_bytes"], Value::Null);
+    assert_eq!(tail.json()[0]["warnings"].as_array().unwrap().len(), 1);
 }
 
 // index
@@ -388,10 +391,17 @@ fn one_value_has_one_image() {
             assert!(fs::read(&back).unwrap().ends_with(&unpacked), "{shape} from {descr}");
         }
     }
+    let back = scratch.path("back.image");
     // Two bits in four: what unpack writes goes back to other bits, the same value.
     let file = scratch.file("s2.image", &[0x3f]);
     ok(&["unpack", &file, "--from", "s2[2]{0:E(4)}", "-o", &scratch.path("s2.npy"), "--verify"]);
-    // Where an image holds more than the type, converting loses it.
+    // What an image holds above the type's bits is kept where it fits.
+    let file = scratch.file("u4.image", &[0xd1]);
+    ok(&[
+        "convert", &file, "--from", "u4[1]", "--to", "{0:T(1)}", "-o", &back, "--verify", "--force",
+    ]);
+    assert_eq!(fs::read(&back).unwrap(), [0xd1]);
+    // Where it does not, converting loses it.
     let file = scratch.file("u4.image", &[0x07, 0x18]);
     let convert = ["convert", &file, "--from", "u4[2]", "--to", "u4[2]{0:E(4)}"];
     fails(1, &[&convert[..], &["-o", "-", "--verify"]].concat(), &["byte 1", "0x18", "0x08"]);
@@ -466,10 +476,10 @@ fn padding_that_is_not_zero_does_not_break_the_round_trip() {
 #[test]
 fn a_value_that_does_not_fit_fails_the_verification_and_leaves_nothing() {
     for (descr, element_type, value, parts) in [
-        ("|i1", "s4", 100, ["element 2", "[64]", "[04]", "s4 holds -8 to 7"]),
-        ("|i1", "s4", 8, ["element 2", "[08]", "[08]", "s4 holds -8 to 7"]),
-        ("|u1", "u4", 255, ["element 2", "[ff]", "[0f]", "u4 holds 4 bits, 0 to 15"]),
-        ("|V1", "f4e2m1fn", 16, ["element 2", "[10]", "[00]", "f4e2m1fn holds 4 bits"]),
+        ("|i1", "s4", 100, ["element 2", "0x64", "s4 holds -8 to 7"]),
+        ("|i1", "s4", 8, ["element 2", "0x08", "s4 holds -8 to 7"]),
+        ("|u1", "u4", 255, ["element 2", "0xff", "u4 holds 4 bits, 0 to 15"]),
+        ("|V1", "f4e2m1fn", 16, ["element 2", "0x10", "f4e2m1fn holds 4 bits"]),
     ] {
         let scratch = Scratch::new();
         let file = scratch.file("q.npy", &npy(descr, "(4,)", &[1, 7, value, 7]));
@@ -530,7 +540,9 @@ fn mismatches_say_which_two_things_disagree() {
         fails(1, &["unpack", &image, "--from", shape, "-o", "-"], parts);
     };
     unpack("f32[16]", &["holds 63 bytes", "f32[16]{0} needs 64"]);
-    unpack("f32[15]", &["more than the 60 bytes of f32[15]{0}"]);
+    unpack("f32[15]", &["holds 63 bytes", "f32[15]{0} needs 60"]);
+    let outcome = relayout_with(&["unpack", "-", "--from", "f32[15]", "-o", "-"], [0; 63]);
+    assert!(outcome.stderr.contains("more than the 60 bytes of f32[15]{0}"));
 }
 
 #[test]
@@ -569,6 +581,11 @@ fn a_link_is_followed() {
     ok(&[&pack[..], &["--force"]].concat());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(fs::read(&target).unwrap().len(), 240);
+    fs::remove_file(&target).unwrap();
+    for force in [&["--force"][..], &[]] {
+        fails(1, &[&pack[..], force].concat(), &["link.image"]);
+    }
+    assert_eq!(scratch.names(), ["link.image"]);
 }
 
 #[cfg(unix)]
@@ -576,11 +593,17 @@ fn a_link_is_followed() {
 fn a_replaced_file_keeps_its_permissions_and_a_device_needs_no_force() {
     use std::os::unix::fs::PermissionsExt;
     let scratch = Scratch::new();
-    let out = scratch.file("private.image", b"old");
-    fs::set_permissions(&out, fs::Permissions::from_mode(0o600)).unwrap();
-    ok(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", &out, "--force"]);
-    assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
-    ok(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/null"]);
+    let out = scratch.file("some.image", b"old");
+    for (mode, kept) in [(0o600, 0o600), (0o666, 0o666), (0o4755, 0o755)] {
+        fs::set_permissions(&out, fs::Permissions::from_mode(mode)).unwrap();
+        ok(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", &out, "--force"]);
+        assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o7777, kept);
+    }
+    let outcome = relayout_with(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/null"], "");
+    assert_eq!((outcome.code, outcome.text()), (0, ""));
+    // The report does not mix with what a device carries.
+    let outcome = relayout_with(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/stdout"], "");
+    assert_eq!((outcome.code, outcome.stdout.len()), (0, 240));
 }
 
 #[test]
@@ -604,7 +627,7 @@ fn damaged_numpy_files_are_refused() {
     for length in (0..128).chain([whole.len() - 1]) {
         refuse(&whole[..length], &["bad.npy"]);
     }
-    refuse(&[&whole[..], &[0]].concat(), &["more than the 240 bytes"]);
+    refuse(&[&whole[..], &[0]].concat(), &["holds 241 bytes", "needs 240"]);
     let mut version = whole.clone();
     version[6] = 4;
     refuse(&version, &["version 4.0"]);

@@ -20,7 +20,6 @@ use std::fmt;
 
 pub use layout::{Layout, MAX_RANK, MAX_TILES, Split, Tile, TileEntry};
 pub use sizes::{Sizes, Warning};
-pub(crate) use text::excerpt;
 pub use text::{MAX_DEPTH, ParseError, ParseErrorKind};
 pub(crate) use tiling::{Level, Tiling};
 

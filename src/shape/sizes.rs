@@ -60,6 +60,11 @@ pub enum Warning {
         /// Bytes that XLA reckons: [`Shape::array_size_bytes`].
         array_size_bytes: u64,
     },
+    /// XLA reckons 2⁶⁴ bits or more for the buffer.
+    ArraySizeTooLarge {
+        /// Bytes of the image.
+        image_bytes: u64,
+    },
     /// The layout has split configs. The image is that of the whole array.
     SplitsIgnored,
 }
@@ -70,11 +75,18 @@ impl fmt::Display for Warning {
             Warning::ArraySizeDiffers { image_bytes, array_size_bytes } => write!(
                 f,
                 "the image has {image_bytes} bytes, but XLA's ArraySize, which counts the first \
-                 tile and the tail padding alignment only, says {array_size_bytes}"
+                 tile, the tail padding alignment and the largest part of a split, says \
+                 {array_size_bytes}"
+            ),
+            Warning::ArraySizeTooLarge { image_bytes } => write!(
+                f,
+                "the image has {image_bytes} bytes, but XLA's ArraySize, which counts the first \
+                 tile, the tail padding alignment and the largest part of a split, 2^64 bits or \
+                 more"
             ),
             Warning::SplitsIgnored => f.write_str(
-                "the layout splits the array between memories (SC); the image is that of the \
-                 whole array, while XLA's ArraySize is that of the largest part",
+                "the layout splits the array between memories (SC); \
+                 the image is that of the whole array",
             ),
         }
     }
@@ -124,9 +136,8 @@ impl Shape {
     /// # Errors
     ///
     /// [`ShapeError::Unbounded`] where a dimension has no bound,
-    /// [`ShapeError::ArraySizeTooLarge`] where they do not fit in 64 bits, and,
-    /// where split indices beyond the bounds make the array larger, the errors
-    /// of [`Shape::new`] about size.
+    /// [`ShapeError::ArraySizeTooLarge`] where they have 2⁶⁴ bits or more, which
+    /// a large alignment or split index can bring about.
     pub fn array_size_bytes(&self) -> Result<u64, ShapeError> {
         let whole = self.physical_bounds()?;
         let mut bounds = whole.clone();
@@ -140,19 +151,19 @@ impl Shape {
             }
             tail_alignment = self.layout().tail_alignment_elements();
         }
-        let elements = Tiling::new(bounds, first_tile)?.image_elements;
-        elements
-            .checked_next_multiple_of(tail_alignment)
+        let tiling = Tiling::new(bounds, first_tile).ok();
+        tiling
+            .and_then(|tiling| tiling.image_elements.checked_next_multiple_of(tail_alignment))
             .and_then(|elements| elements.checked_mul(self.element_bits().into()))
             .map(|bits| bits.div_ceil(8))
-            .ok_or(ShapeError::ArraySizeTooLarge { elements, tail_alignment })
+            .ok_or(ShapeError::ArraySizeTooLarge)
     }
 
     /// What may surprise about this shape's image.
     ///
     /// # Errors
     ///
-    /// As [`Shape::sizes`] and [`Shape::array_size_bytes`].
+    /// As [`Shape::sizes`].
     ///
     /// ```
     /// use relayout::{Shape, Warning};
@@ -164,10 +175,14 @@ impl Shape {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn warnings(&self) -> Result<Vec<Warning>, ShapeError> {
-        let (image_bytes, array_size_bytes) = (self.sizes()?.image_bytes, self.array_size_bytes()?);
+        let image_bytes = self.sizes()?.image_bytes;
         let mut warnings = Vec::new();
-        if image_bytes != array_size_bytes {
-            warnings.push(Warning::ArraySizeDiffers { image_bytes, array_size_bytes });
+        match self.array_size_bytes() {
+            Ok(array_size_bytes) if array_size_bytes == image_bytes => {}
+            Ok(array_size_bytes) => {
+                warnings.push(Warning::ArraySizeDiffers { image_bytes, array_size_bytes });
+            }
+            Err(_) => warnings.push(Warning::ArraySizeTooLarge { image_bytes }),
         }
         if !self.layout().splits().is_empty() {
             warnings.push(Warning::SplitsIgnored);
@@ -237,8 +252,16 @@ mod tests {
 
         let tail = shape("f32[1]{0:T(1)L(9223372036854775807)}");
         assert_eq!(tail.sizes().unwrap().image_bytes, 4);
-        let tail_alignment = i64::MAX as u64;
-        let e = ShapeError::ArraySizeTooLarge { elements: 1, tail_alignment };
-        assert_eq!(tail.array_size_bytes(), Err(e));
+        assert_eq!(tail.array_size_bytes(), Err(ShapeError::ArraySizeTooLarge));
+        assert_eq!(tail.warnings(), Ok(vec![Warning::ArraySizeTooLarge { image_bytes: 4 }]));
+        for text in
+            ["u8[4]{0:T(2)SC(0:9223372036854775807)}", "u8[4,4]{1,0:T(2)SC(0:9223372036854775806)}"]
+        {
+            let split = shape(text);
+            assert_eq!(split.array_size_bytes(), Err(ShapeError::ArraySizeTooLarge), "{text}");
+            let image_bytes = split.sizes().unwrap().image_bytes;
+            let too_large = Warning::ArraySizeTooLarge { image_bytes };
+            assert_eq!(split.warnings(), Ok(vec![too_large, Warning::SplitsIgnored]), "{text}");
+        }
     }
 }

@@ -31,6 +31,7 @@ use super::tiling::MAX_ELEMENTS;
 use super::{AnyShape, Bound, Layout, Shape, Split, Tile, TileEntry, Tuple};
 use crate::element::{ElementType, UnknownElementType};
 use crate::error::ShapeError;
+use crate::excerpt::{excerpt, printable};
 
 /// How deep tuples and physical shapes may be nested in a text.
 pub const MAX_DEPTH: usize = 64;
@@ -655,22 +656,4 @@ impl<'a> Parser<'a> {
 /// What words and numbers are made of.
 fn is_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
-}
-
-/// The start of a text that came from outside, fit to be shown in a message.
-pub(crate) fn excerpt(text: &str) -> String {
-    const MOST: usize = 24;
-    let mut excerpt: String = text.chars().take(MOST).map(printable).collect();
-    if text.chars().nth(MOST).is_some() {
-        excerpt.push('…');
-    }
-    excerpt
-}
-
-/// A character that can do nothing to a terminal, in the place of any.
-fn printable(c: char) -> char {
-    // What Debug would escape, but for quotes and backslashes, does not print
-    // as itself: controls, direction marks, separators, what is unassigned.
-    let prints = c.is_ascii_graphic() || c == ' ' || c.escape_debug().count() == 1;
-    if prints { c } else { '\u{fffd}' }
 }
