@@ -59,9 +59,9 @@ pub enum ShapeError {
     },
     /// The bounds multiply to 2⁶³ elements or more.
     TooManyElements,
-    /// `tile` takes the image to 2⁶³ elements or more, or a bound d so near to
-    /// that that XLA cannot round it up to the tile entry t: d + t - 1 is 2⁶³ or
-    /// more.
+    /// `tile` takes the image, or a combined dimension, to 2⁶³ elements or more,
+    /// or a bound d so near to that that XLA cannot round it up to the tile entry
+    /// t: d + t - 1 is 2⁶³ or more.
     ImageTooLarge {
         /// The tile that takes the image over the limit.
         tile: usize,

@@ -125,6 +125,7 @@ fn write(buffer: &mut [u8], offset: u64, bits: u32, value: u128) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ShapeError;
 
     fn shape(text: &str) -> Shape {
         text.parse().unwrap()
@@ -176,5 +177,10 @@ mod tests {
             let e = between(&shape("u8[2,3]{1,0}"), &shape(to), &[0; 6], &mut image);
             assert!(matches!(e, Err(Error::Mismatch(_))), "{to}");
         }
+        // A dynamic bound counts as its greatest; one of no size has no image.
+        between(&shape("u8[<=2,3]{1,0}"), &shape("u8[2,3]{0,1}"), &[7; 6], &mut image).unwrap();
+        assert_eq!(image, [7; 6]);
+        let e = between(&shape("u8[?,3]"), &shape("u8[?,3]"), &[0; 6], &mut image);
+        assert_eq!(e, Err(Error::Shape(ShapeError::Unbounded { dimension: 0 })));
     }
 }

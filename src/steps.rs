@@ -73,26 +73,19 @@ impl Builder {
         let kept = self.bounds[..untiled].to_vec();
         let with = |new: &mut dyn Iterator<Item = u64>| kept.iter().copied().chain(new).collect();
         let tiled = &level.dimensions;
-        self.reshape(with(&mut tiled.iter().map(|d| d.bound)));
-        self.pad(with(&mut tiled.iter().map(|d| d.tiles() * d.tile)));
-        self.reshape(with(&mut tiled.iter().flat_map(|d| [d.tiles(), d.tile])));
+        self.lead_to(Step::ReshapeTo, with(&mut tiled.iter().map(|d| d.bound)));
+        self.lead_to(Step::PadTo, with(&mut tiled.iter().map(|d| d.tiles() * d.tile)));
+        self.lead_to(Step::ReshapeTo, with(&mut tiled.iter().flat_map(|d| [d.tiles(), d.tile])));
         // Move the tile bounds to the minor end.
         let pairs = (untiled..self.bounds.len()).step_by(2);
         let order = (0..untiled).chain(pairs.clone()).chain(pairs.map(|i| i + 1));
         self.transpose(order.collect());
     }
 
-    fn pad(&mut self, to: Vec<u64>) {
-        if to != self.bounds {
-            self.bounds.clone_from(&to);
-            self.steps.push(Step::PadTo(to));
-        }
-    }
-
-    fn reshape(&mut self, to: Vec<u64>) {
-        if to != self.bounds {
-            self.bounds.clone_from(&to);
-            self.steps.push(Step::ReshapeTo(to));
+    fn lead_to(&mut self, step: fn(Vec<u64>) -> Step, bounds: Vec<u64>) {
+        if bounds != self.bounds {
+            self.bounds.clone_from(&bounds);
+            self.steps.push(step(bounds));
         }
     }
 

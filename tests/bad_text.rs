@@ -4,8 +4,8 @@
 mod common;
 
 use relayout::{
-    AnyShape, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseErrorKind, Shape, ShapeError, Split,
-    Tile, Tuple,
+    AnyShape, ElementType, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseErrorKind, Shape,
+    ShapeError, Split, Tile, Tuple,
 };
 
 /// The position of `caret` in `marked`, and the text without it.
@@ -233,6 +233,11 @@ fn nothing_can_be_built_that_is_not_read() {
         ShapeError::TileBoundTooLarge { entry: 0, bound: most + 1 }
     });
     assert_eq!(Tile::new([0; 0]).unwrap_err(), ShapeError::EmptyTile);
+
+    let shape = Shape::new(ElementType::U8, [most + 1], layout());
+    assert_eq!(shape, Err(ShapeError::BoundTooLarge { dimension: 0, bound: most + 1 }));
+    let shape = Shape::new(ElementType::U8, [2, 3], layout());
+    assert_eq!(shape, Err(ShapeError::MinorToMajorCount { entries: 1, rank: 2 }));
 
     let mut tuple = AnyShape::Token;
     for _ in 0..MAX_DEPTH {

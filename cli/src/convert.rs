@@ -119,12 +119,8 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
             return Err(inexact(&arguments.input, "data byte", i, host, back));
         }
     }
-    output.write(&[&image])?;
-    Report::new(&arguments.input, &from, host.len(), &to, image.len()).write(
-        "packed",
-        &output,
-        &arguments.output,
-    )
+    let done = Done { what: "packed", input: &arguments.input, from: &from, to: &to };
+    done.deliver(host.len(), &[], &image, &output, &arguments.output)
 }
 
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
@@ -140,12 +136,8 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<(), Failure> {
         verify_image(&arguments.input, &from, &to, &image, &data)?;
     }
     let header = npy::header(element::to_numpy(to.element_type())?, &to.bounds()?)?;
-    output.write(&[&header, &data])?;
-    Report::new(&arguments.input, &from, image.len(), &to, data.len()).write(
-        "unpacked",
-        &output,
-        &arguments.output,
-    )
+    let done = Done { what: "unpacked", input: &arguments.input, from: &from, to: &to };
+    done.deliver(image.len(), &header, &data, &output, &arguments.output)
 }
 
 pub(crate) fn convert(arguments: &ConvertArguments) -> Result<(), Failure> {
@@ -161,12 +153,8 @@ pub(crate) fn convert(arguments: &ConvertArguments) -> Result<(), Failure> {
     if arguments.output.verify {
         verify_image(&arguments.input, &from, &to, &image, &result)?;
     }
-    output.write(&[&result])?;
-    Report::new(&arguments.input, &from, image.len(), &to, result.len()).write(
-        "converted",
-        &output,
-        &arguments.output,
-    )
+    let done = Done { what: "converted", input: &arguments.input, from: &from, to: &to };
+    done.deliver(image.len(), &[], &result, &output, &arguments.output)
 }
 
 /// What `--to` says: a whole shape, or the layout alone.
@@ -272,39 +260,38 @@ fn verify_image(
     }
 }
 
-/// What was done, for a person or a machine.
-struct Report {
-    input: String,
-    from: Shape,
-    input_bytes: usize,
-    to: Shape,
-    output_bytes: usize,
+/// A conversion that is done but for writing its result.
+struct Done<'a> {
+    what: &'a str,
+    input: &'a Path,
+    from: &'a Shape,
+    to: &'a Shape,
 }
 
-impl Report {
-    fn new(path: &Path, from: &Shape, input_bytes: usize, to: &Shape, output_bytes: usize) -> Self {
-        let (input, from, to) = (files::name(path), from.clone(), to.clone());
-        Report { input, from, input_bytes, to, output_bytes }
-    }
-
-    fn write(
+impl Done<'_> {
+    /// Writes `header` and `result`, and reports, to a person or a machine.
+    fn deliver(
         &self,
-        done: &str,
+        input_bytes: usize,
+        header: &[u8],
+        result: &[u8],
         output: &Output,
         arguments: &OutputArguments,
     ) -> Result<(), Failure> {
+        output.write(&[header, result])?;
         let (from, to) = (self.from.sizes()?, self.to.sizes()?);
         let (from_padding, to_padding) =
             (from.image_bytes - from.data_bytes, to.image_bytes - to.data_bytes);
+        let (what, input, output_name) = (self.what, files::name(self.input), output.name());
         let mut out = output.report_to();
         if arguments.json {
             let report = json!({
-                "input": self.input,
+                "input": input,
                 "from": self.from.to_string(),
-                "input_bytes": self.input_bytes,
-                "output": output.name(),
+                "input_bytes": input_bytes,
+                "output": output_name,
                 "to": self.to.to_string(),
-                "output_bytes": self.output_bytes,
+                "output_bytes": result.len(),
                 "input_padding_bytes": from_padding,
                 "output_padding_bytes": to_padding,
                 "verified": arguments.verify,
@@ -312,8 +299,8 @@ impl Report {
             return Ok(writeln!(out, "{report}")?);
         }
         let bytes = |n: usize| grouped(u64::try_from(n).unwrap_or(u64::MAX));
-        writeln!(out, "{done} {}: {}, {} bytes", self.input, self.from, bytes(self.input_bytes))?;
-        writeln!(out, "  into {}: {}, {} bytes", output.name(), self.to, bytes(self.output_bytes))?;
+        writeln!(out, "{what} {input}: {}, {} bytes", self.from, bytes(input_bytes))?;
+        writeln!(out, "  into {output_name}: {}, {} bytes", self.to, bytes(result.len()))?;
         if from_padding > 0 {
             writeln!(out, "  {} bytes of padding were left behind", grouped(from_padding))?;
         }

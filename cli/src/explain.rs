@@ -10,6 +10,9 @@ use crate::failure::Failure;
 use crate::files;
 
 /// Tell the sizes, the padding and the making of a shape's image
+///
+/// A line that is no shape is reported, and the others are explained all the
+/// same. In JSON, `array_size_bytes` is null where it has 2^64 bits or more.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -143,8 +143,9 @@ impl Output {
     /// An output, refused at once if it is a file that exists and `force` is
     /// not given, so that no work is done in vain.
     ///
-    /// A link is followed: what it points to is replaced, not the link. A
-    /// device or a pipe is written to, which replaces nothing.
+    /// A link is followed: what it points to is replaced, not the link, and a
+    /// link to nothing is refused. A device or a pipe is written to, which
+    /// replaces nothing.
     pub(crate) fn new(path: &Path, force: bool) -> Result<Self, Failure> {
         let mut output = Output { path: path.to_owned(), force, in_place: false };
         if is_standard(path) || path.symlink_metadata().is_err() {
@@ -164,7 +165,8 @@ impl Output {
         Ok(output)
     }
 
-    /// Writes all of `parts`, or leaves the file as it was.
+    /// Writes all of `parts`, or leaves the file as it was. (What a device or a
+    /// pipe took before a failure cannot be taken back.)
     pub(crate) fn write(&self, parts: &[&[u8]]) -> Result<(), Failure> {
         let fail = |e: io::Error| failed(&self.path, e);
         let write_to = |file: &mut dyn Write| {

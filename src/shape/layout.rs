@@ -100,6 +100,7 @@ impl Layout {
     ///
     /// `rank` is more than [`MAX_RANK`].
     pub fn row_major(rank: usize) -> Result<Self, ShapeError> {
+        // Before a list of that length is made.
         if rank > MAX_RANK {
             return Err(ShapeError::TooManyDimensions { count: rank });
         }

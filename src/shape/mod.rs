@@ -84,9 +84,10 @@ impl Shape {
     /// # Errors
     ///
     /// There are more than [`MAX_RANK`] dimensions; a bound, the array or its
-    /// image has 2⁶³ elements or more (unless a bound is 0); the layout
-    /// orders another number of dimensions, or gives to an element a width that
-    /// its type cannot have.
+    /// image has 2⁶³ elements or more; a tile combines dimensions into one of
+    /// 2⁶³ elements or more, or rounds a bound up past that, even where another
+    /// bound is 0; the layout orders another number of dimensions, or gives to
+    /// an element a width that its type cannot have.
     pub fn new<B: Into<Bound>>(
         element_type: ElementType,
         dimensions: impl IntoIterator<Item = B>,
