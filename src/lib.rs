@@ -8,19 +8,19 @@
 //! form and back.
 //!
 //! ```
-//! use relayout::{Shape, oracle};
+//! use relayout::{Plan, Shape};
 //!
 //! // Figure 1 of the tiled-layout document, with the numbers 0 to 14.
 //! let shape: Shape = "u8[3,5]{1,0:T(2,2)}".parse()?;
 //! let host: Vec<u8> = (0..15).collect();
 //! let mut image = vec![0xee; 24];
-//! oracle::pack(&shape, &host, &mut image)?;
+//! Plan::pack(&shape)?.run(&host, &mut image)?;
 //! assert_eq!(image[..8], [0, 1, 5, 6, 2, 3, 7, 8]);
 //! // The last tile: element (2,4), then padding, which is 0.
 //! assert_eq!(image[20..], [14, 0, 0, 0]);
 //!
 //! let mut back = vec![0; 15];
-//! oracle::unpack(&shape, &image, &mut back)?;
+//! Plan::unpack(&shape)?.run(&image, &mut back)?;
 //! assert_eq!(back, host);
 //! # Ok::<(), relayout::Error>(())
 //! ```
@@ -29,6 +29,10 @@
 //!
 //! - [`Shape`], [`Layout`], [`Tile`], [`ElementType`]: the description of an
 //!   array, read by [`str::parse`] and printed in XLA's notation;
+//! - [`Plan`]: how to write an array in one layout from another one, at the speed
+//!   of memory; [`Plan::explain`] tells what it does, [`PlanBuilder`] takes
+//!   options, [`Tier`] is the vector instructions that it uses;
+//! - [`tpu`]: the formats of TPU buffers that have names;
 //! - [`index`]: the formulas of the tiled-layout document, both directions;
 //! - [`Shape::steps`]: a layout as a list of pads, reshapes and transposes;
 //! - [`oracle`]: conversion element by element; slow, small and right.
@@ -56,16 +60,25 @@
     )
 )]
 
+mod bits;
+mod cpu;
+mod drive;
 mod element;
 mod error;
 mod excerpt;
 pub mod index;
+mod kernel;
 pub mod oracle;
+mod plan;
 mod shape;
 mod steps;
+pub mod tpu;
 
+pub use cpu::{Tier, TierError};
 pub use element::{ElementType, UnknownElementType};
 pub use error::{BufferError, Error, IndexError, MismatchError, ShapeError, Side};
+pub use kernel::BlockOp;
+pub use plan::{Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};
 pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
     Sizes, Split, Tile, TileEntry, Tuple, Warning,

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{json_lines, lines, shape, text};
+use common::{host_bytes, json_lines, lines, reduced, shape, text};
 use relayout::index::{ImageMap, linear_index};
 use relayout::{AnyShape, Shape, Step, oracle};
 
@@ -194,28 +194,6 @@ fn tpu_buffers_have_the_bytes_that_the_compiler_gave_them() {
         assert_eq!(shape(text).array_size_bytes(), Ok(bytes), "{text} on {}", case["chip"]);
         assert_eq!(sizes.image_bytes, bytes, "{text} on {}", case["chip"]);
     }
-}
-
-/// The same layout on an array of few elements: larger bounds are folded down
-/// to at most 37 (11 in three dimensions, 5 in more), which leaves them ragged
-/// against the tiles.
-fn reduced(shape: &Shape) -> Shape {
-    let bounds = shape.bounds().unwrap();
-    let most = match bounds.len() {
-        0..=2 => 37,
-        3 => 11,
-        _ => 5,
-    };
-    let bounds = bounds.iter().map(|&b| if b > most { b % most + 1 } else { b });
-    Shape::new(shape.element_type(), bounds, shape.layout().clone()).unwrap()
-}
-
-/// Bytes that tell elements apart, as far as their width allows.
-fn host_bytes(shape: &Shape) -> Vec<u8> {
-    let bits = shape.element_type().bits();
-    let mask = if bits < 8 { (1_u8 << bits) - 1 } else { 0xff };
-    let bytes = shape.sizes().unwrap().host_bytes;
-    (0..bytes).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask).collect()
 }
 
 fn round_trip(shape: &Shape) -> Vec<u8> {

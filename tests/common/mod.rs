@@ -30,6 +30,28 @@ pub(crate) fn shape(text: &str) -> Shape {
     text.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// The same layout on an array of few elements: larger bounds are folded down
+/// to at most 37 (11 in three dimensions, 5 in more), which leaves them ragged
+/// against the tiles.
+pub(crate) fn reduced(shape: &Shape) -> Shape {
+    let bounds = shape.bounds().unwrap();
+    let most = match bounds.len() {
+        0..=2 => 37,
+        3 => 11,
+        _ => 5,
+    };
+    let bounds = bounds.iter().map(|&b| if b > most { b % most + 1 } else { b });
+    Shape::new(shape.element_type(), bounds, shape.layout().clone()).unwrap()
+}
+
+/// Bytes that tell elements apart, as far as their width allows.
+pub(crate) fn host_bytes(shape: &Shape) -> Vec<u8> {
+    let bits = shape.element_type().bits();
+    let mask = if bits < 8 { (1_u8 << bits) - 1 } else { 0xff };
+    let bytes = shape.sizes().unwrap().host_bytes;
+    (0..bytes).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask).collect()
+}
+
 /// A small array of any element type in any layout: up to four dimensions,
 /// three tiles, combined dimensions, tiles longer than the rank, zero bounds.
 pub(crate) fn arb_shape() -> impl Strategy<Value = Shape> {

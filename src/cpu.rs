@@ -1,0 +1,189 @@
+//! Tiers: which vector instructions there are, found out once.
+//!
+//! A [`Tier`] is a value that exists only where the CPU can run it, so whatever
+//! holds one needs no check. The features of a tier stand here once; the tests
+//! for them and the kernels compiled for them are made from the same list.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One level of vector instructions, which this CPU has.
+///
+/// ```
+/// use relayout::Tier;
+///
+/// // Slowest first. The first two are everywhere.
+/// let tiers = Tier::available();
+/// assert_eq!(tiers[..2], [Tier::SCALAR, Tier::PORTABLE]);
+/// assert_eq!(tiers.last(), Some(&Tier::best()));
+/// assert_eq!("scalar".parse(), Ok(Tier::SCALAR));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Tier(Level);
+
+/// What a tier is. Whoever makes a `Tier` of one has seen that the CPU has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Scalar,
+    Portable,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Every tier there is, on any CPU, slowest first.
+const NAMES: [&str; 5] = ["scalar", "portable", "neon", "avx2", "avx512"];
+
+/// Gives the features of a tier to a macro, in front of its own arguments.
+macro_rules! with_features {
+    (neon, $macro:ident $arguments:tt) => {
+        $macro! { ["neon"] $arguments }
+    };
+    (avx2, $macro:ident $arguments:tt) => {
+        $macro! { ["avx2"] $arguments }
+    };
+    (avx512, $macro:ident $arguments:tt) => {
+        $macro! { ["avx512f", "avx512bw"] $arguments }
+    };
+}
+pub(crate) use with_features;
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! detected {
+    ([$($feature:tt),+] ()) => { $(std::arch::is_x86_feature_detected!($feature))&&+ };
+}
+
+#[cfg(target_arch = "aarch64")]
+macro_rules! detected {
+    ([$($feature:tt),+] ()) => { $(std::arch::is_aarch64_feature_detected!($feature))&&+ };
+}
+
+impl Tier {
+    /// One element at a time, the tier that every other one is measured by.
+    pub const SCALAR: Tier = Tier(Level::Scalar);
+
+    /// Vectors of 16 bytes, on any CPU, by the crate `wide`.
+    pub const PORTABLE: Tier = Tier(Level::Portable);
+
+    /// The tiers that this CPU has, slowest first.
+    #[must_use]
+    pub fn available() -> Vec<Tier> {
+        #[allow(unused_mut, reason = "not on every architecture")]
+        let mut tiers = vec![Tier::SCALAR, Tier::PORTABLE];
+        #[cfg(target_arch = "aarch64")]
+        if with_features!(neon, detected()) {
+            tiers.push(Tier(Level::Neon));
+        }
+        #[cfg(target_arch = "x86_64")]
+        if with_features!(avx2, detected()) {
+            tiers.push(Tier(Level::Avx2));
+        }
+        #[cfg(target_arch = "x86_64")]
+        if with_features!(avx512, detected()) {
+            tiers.push(Tier(Level::Avx512));
+        }
+        tiers
+    }
+
+    /// The fastest tier that this CPU has.
+    #[must_use]
+    pub fn best() -> Tier {
+        Tier::available().pop().unwrap_or(Tier::SCALAR)
+    }
+
+    /// Its name: `scalar`, `portable`, `neon`, `avx2` or `avx512`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Level::Scalar => "scalar",
+            Level::Portable => "portable",
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => "neon",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => "avx512",
+        }
+    }
+
+    /// Whether it has stores that go past the caches.
+    pub(crate) fn streams(self) -> bool {
+        cfg!(target_arch = "x86_64") && self != Tier::SCALAR
+    }
+
+    pub(crate) fn level(self) -> Level {
+        self.0
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Tier {
+    type Err = TierError;
+
+    /// The tier of that name, if this CPU has it.
+    fn from_str(name: &str) -> Result<Self, TierError> {
+        if let Some(tier) = Tier::available().into_iter().find(|tier| tier.name() == name) {
+            return Ok(tier);
+        }
+        Err(match NAMES.iter().find(|&&known| known == name) {
+            Some(name) => TierError::NotHere { name },
+            None => TierError::Unknown { name: crate::excerpt::excerpt(name) },
+        })
+    }
+}
+
+/// Why a name is no tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TierError {
+    /// There is no such tier.
+    Unknown {
+        /// The beginning of the name.
+        name: String,
+    },
+    /// This CPU does not have it.
+    NotHere {
+        /// The tier's name.
+        name: &'static str,
+    },
+}
+
+impl fmt::Display for TierError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TierError::Unknown { name } => {
+                write!(f, "no tier is called `{name}`; there are {}", NAMES.join(", "))
+            }
+            TierError::NotHere { name } => {
+                let here: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
+                write!(f, "this CPU has no tier {name}; it has {}", here.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for TierError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_what_is_not_here_is_told_apart() {
+        for tier in Tier::available() {
+            assert_eq!(tier.name().parse(), Ok(tier));
+            assert!(NAMES.contains(&tier.name()));
+        }
+        assert!(matches!("sse9".parse::<Tier>(), Err(TierError::Unknown { .. })));
+        let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+        assert_eq!(other.parse::<Tier>(), Err(TierError::NotHere { name: other }));
+    }
+}

@@ -1,0 +1,274 @@
+//! Kernels: what the innermost loops of a nest do in one call.
+//!
+//! A kernel knows widths, strides and pointers; it never sees a shape. It works
+//! on a [`Strip`]: blocks at fixed steps, each a small matrix of elements. What
+//! it does with each block is a [`BlockOp`]; which instructions it uses for that
+//! is its tier. There is one algorithm for each op, written over a small vector
+//! trait (`vector.rs`), and one thin file for each instruction set. The scalar
+//! tier (`scalar.rs`) is written without vectors, and does for the others what
+//! is too small for one.
+//!
+//! # The contract
+//!
+//! A kernel is called with a strip and two pointers, and may
+//!
+//! - read the bytes from `source` up to [`Strip::source_bytes`],
+//! - write the bytes from `destination` up to [`Strip::destination_bytes`], and
+//!   of these only the ones that its op writes; some of them twice, then with
+//!   the same value.
+//!
+//! The caller sees to it that these bytes are there, that the two ranges do not
+//! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
+//! proves it. Nothing need be aligned.
+
+mod scalar;
+mod vector;
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::fmt;
+
+use crate::cpu::{Level, Tier};
+
+/// What a kernel does with each block of a strip.
+///
+/// Widths are in bits. The two sides are a source and a destination matrix; one
+/// of them has its rows at any distance from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BlockOp {
+    /// One run of bytes to one run of bytes.
+    Copy,
+    /// Rows of elements into words: `ways` elements, one of each row, stand
+    /// beside each other.
+    Interleave {
+        /// Rows, which are elements in a word.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Words into rows of elements: the mirror of `Interleave`.
+    Deinterleave {
+        /// Elements in a word, which are rows.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Rows of bytes into words, of each byte the low bits.
+    Squeeze {
+        /// Bytes in a word.
+        ways: u32,
+        /// Bits of each byte that are kept.
+        bits: u32,
+        /// Keep whether any bit was set, instead of the low bits.
+        truth: bool,
+    },
+    /// Words into rows of bytes, whose other bits are 0: the mirror of
+    /// `Squeeze`.
+    Unsqueeze {
+        /// Bytes in a word.
+        ways: u32,
+        /// Bits that make one byte.
+        bits: u32,
+    },
+    /// A run of bytes into a run of narrower elements.
+    Narrow {
+        /// Bits of each byte that are kept.
+        bits: u32,
+        /// Keep whether any bit was set, instead of the low bits.
+        truth: bool,
+    },
+    /// A run of narrow elements into a run of bytes: the mirror of `Narrow`.
+    Widen {
+        /// Bits that make one byte.
+        bits: u32,
+    },
+    /// Rows into columns.
+    Transpose {
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Single elements from any places to any places.
+    Strided {
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Single elements that do not stand at whole bytes, on either side.
+    Bits {
+        /// Width of an element in the source.
+        source_bits: u32,
+        /// Width of an element in the destination.
+        destination_bits: u32,
+        /// Write whether any bit was set, instead of the low bits.
+        truth: bool,
+    },
+    /// A run of padding.
+    Fill,
+    /// Single elements of padding that do not stand at whole bytes.
+    FillBits,
+}
+
+impl fmt::Display for BlockOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let truth = |truth: bool| if truth { "-truth" } else { "" };
+        match *self {
+            BlockOp::Copy => f.write_str("copy"),
+            BlockOp::Interleave { ways, bits } => write!(f, "interleave{ways}x{bits}"),
+            BlockOp::Deinterleave { ways, bits } => write!(f, "deinterleave{ways}x{bits}"),
+            BlockOp::Squeeze { ways, bits, truth: t } => {
+                write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
+            }
+            BlockOp::Unsqueeze { ways, bits } => write!(f, "deinterleave{ways}x8-unsqueeze{bits}"),
+            BlockOp::Narrow { bits, truth: t } => write!(f, "narrow{bits}{}", truth(t)),
+            BlockOp::Widen { bits } => write!(f, "widen{bits}"),
+            BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
+            BlockOp::Strided { bits } => write!(f, "strided{bits}"),
+            BlockOp::Bits { source_bits, destination_bits, truth: t } => {
+                write!(f, "bits{source_bits}to{destination_bits}{}", truth(t))
+            }
+            BlockOp::Fill => f.write_str("fill"),
+            BlockOp::FillBits => f.write_str("fill-bits"),
+        }
+    }
+}
+
+/// Where the blocks of one kernel call are. All in bytes, but for counts.
+///
+/// Block b of line l starts at `source + l * source_line + b * source_step`, and
+/// so in the destination. Within it, an op with `rows` and `columns` reads and
+/// writes, w being the bytes of an element or a word:
+///
+/// | op | source of (row, column) | destination |
+/// |---|---|---|
+/// | copy, fill | column | column |
+/// | interleave, squeeze | row · row_stride + column · w | word column |
+/// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
+/// | narrow, widen | element column | element column |
+/// | transpose | row · row_stride + column · w | column · column_stride + row · w |
+/// | strided | column · row_stride | column · column_stride |
+///
+/// Behind the columns, `pad` bytes of zeros are written in the destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Strip {
+    pub(crate) lines: usize,
+    pub(crate) source_line: usize,
+    pub(crate) destination_line: usize,
+    pub(crate) blocks: usize,
+    pub(crate) source_step: usize,
+    pub(crate) destination_step: usize,
+    /// Of interleave and squeeze it may be fewer than a word takes; the others
+    /// count as zeros. Of their mirrors, the others are left out.
+    pub(crate) rows: usize,
+    pub(crate) row_stride: usize,
+    pub(crate) columns: usize,
+    pub(crate) column_stride: usize,
+    pub(crate) pad: usize,
+    /// The byte that a fill writes.
+    pub(crate) fill: u8,
+}
+
+impl Strip {
+    /// How many bytes from the source pointer on a kernel may read. `None` where
+    /// the number does not fit.
+    pub(crate) fn source_bytes(&self, op: BlockOp) -> Option<usize> {
+        let rows = self.rows.checked_sub(1)?.checked_mul(self.row_stride)?;
+        let block = match op {
+            BlockOp::Copy => self.columns,
+            BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => {
+                rows.checked_add(self.columns.checked_mul(bytes(bits))?)?
+            }
+            BlockOp::Squeeze { .. } => rows.checked_add(self.columns)?,
+            BlockOp::Deinterleave { ways, bits } => {
+                self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?
+            }
+            BlockOp::Unsqueeze { ways, .. } => self.columns.checked_mul(bytes(8 * ways))?,
+            BlockOp::Narrow { .. } => self.columns,
+            BlockOp::Widen { bits } => narrow_bytes(self.columns, bits)?,
+            BlockOp::Strided { bits } => self
+                .columns
+                .checked_sub(1)?
+                .checked_mul(self.row_stride)?
+                .checked_add(bytes(bits))?,
+            BlockOp::Fill | BlockOp::Bits { .. } | BlockOp::FillBits => 0,
+        };
+        let blocks = self.blocks.checked_sub(1)?.checked_mul(self.source_step)?;
+        let lines = self.lines.checked_sub(1)?.checked_mul(self.source_line)?;
+        lines.checked_add(blocks)?.checked_add(block)
+    }
+
+    /// How many bytes from the destination pointer on a kernel may write. `None`
+    /// where the number does not fit.
+    pub(crate) fn destination_bytes(&self, op: BlockOp) -> Option<usize> {
+        let rows = self.rows.checked_sub(1)?.checked_mul(self.row_stride)?;
+        let block = match op {
+            BlockOp::Copy | BlockOp::Fill => self.columns,
+            BlockOp::Interleave { ways, bits } => {
+                self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?
+            }
+            BlockOp::Squeeze { ways, .. } => self.columns.checked_mul(bytes(8 * ways))?,
+            BlockOp::Deinterleave { bits, .. } => {
+                rows.checked_add(self.columns.checked_mul(bytes(bits))?)?
+            }
+            BlockOp::Unsqueeze { .. } => rows.checked_add(self.columns)?,
+            BlockOp::Narrow { bits, .. } => narrow_bytes(self.columns, bits)?,
+            BlockOp::Widen { .. } => self.columns,
+            BlockOp::Transpose { bits } => self
+                .columns
+                .checked_sub(1)?
+                .checked_mul(self.column_stride)?
+                .checked_add(self.rows.checked_mul(bytes(bits))?)?,
+            BlockOp::Strided { bits } => self
+                .columns
+                .checked_sub(1)?
+                .checked_mul(self.column_stride)?
+                .checked_add(bytes(bits))?,
+            BlockOp::Bits { .. } | BlockOp::FillBits => 0,
+        };
+        let blocks = self.blocks.checked_sub(1)?.checked_mul(self.destination_step)?;
+        let lines = self.lines.checked_sub(1)?.checked_mul(self.destination_line)?;
+        lines.checked_add(blocks)?.checked_add(block)?.checked_add(self.pad)
+    }
+}
+
+/// The bytes of an element of whole bytes.
+fn bytes(bits: u32) -> usize {
+    usize::try_from(bits / 8).unwrap_or(usize::MAX)
+}
+
+/// The bytes of a run of elements that are narrower than one.
+fn narrow_bytes(columns: usize, bits: u32) -> Option<usize> {
+    Some(columns.checked_mul(usize::try_from(bits).ok()?)?.div_ceil(8))
+}
+
+/// A kernel, to be called by the contract above.
+pub(crate) type Run = unsafe fn(strip: &Strip, source: *const u8, destination: *mut u8);
+
+/// The kernel of a tier for an op. With `stream`, it writes past the caches
+/// where it can.
+///
+/// `None` where there is none: for widths and ways that no layout has had so
+/// far, and for the ops on single bits, which are no matter of speed and done by
+/// the driver.
+pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
+    match tier.level() {
+        Level::Scalar => vector::kernel::<scalar::Scalar>(op, stream),
+        Level::Portable => vector::kernel::<portable::Portable>(op, stream),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => vector::kernel::<aarch64::neon::Neon>(op, stream),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => vector::kernel::<x86::avx2::Avx2>(op, stream),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => vector::kernel::<x86::avx512::Avx512>(op, stream),
+    }
+}
+
+/// Makes what was written past the caches visible to whoever is told of it
+/// next.
+pub(crate) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    x86::fence();
+}

@@ -1,0 +1,164 @@
+//! The portable tier: vectors of 16 bytes by the crate `wide`, which uses what
+//! every CPU of a target has, and on any other target plain arrays.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use bytemuck::{AnyBitPattern, NoUninit, cast};
+use wide::{i16x8, i32x8, u8x16, u16x8, u32x4};
+
+use super::vector::{Algorithm, InstructionSet, Vector};
+use super::{Run, Strip};
+
+pub(super) struct Portable;
+
+impl InstructionSet for Portable {
+    fn entry<A: Algorithm>() -> Run {
+        entry::<A>
+    }
+}
+
+/// # Safety
+///
+/// The contract of [`kernel`](super).
+unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    // SAFETY: the same contract; `V` needs no features.
+    unsafe { A::vectors::<V>(strip, source, destination) };
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct V(u8x16);
+
+/// Alternates the elements of two vectors, which are arrays of `T`. The compiler
+/// knows how to do that in one instruction for each half.
+#[inline(always)]
+fn zip<T: Copy + NoUninit + AnyBitPattern, const N: usize>(a: u8x16, b: u8x16) -> (V, V)
+where
+    [T; N]: NoUninit + AnyBitPattern,
+{
+    let (a, b): ([T; N], [T; N]) = (cast(a), cast(b));
+    let of = |i: usize| if i.is_multiple_of(2) { a[i / 2] } else { b[i / 2] };
+    let low: [T; N] = std::array::from_fn(of);
+    let high: [T; N] = std::array::from_fn(|i| of(i + N));
+    (V(cast(low)), V(cast(high)))
+}
+
+/// The inverse of [`zip`].
+#[inline(always)]
+fn unzip<T: Copy + NoUninit + AnyBitPattern, const N: usize>(a: u8x16, b: u8x16) -> (V, V)
+where
+    [T; N]: NoUninit + AnyBitPattern,
+{
+    let (a, b): ([T; N], [T; N]) = (cast(a), cast(b));
+    let of = |i: usize| if i < N { a[i] } else { b[i - N] };
+    let even: [T; N] = std::array::from_fn(|i| of(2 * i));
+    let odd: [T; N] = std::array::from_fn(|i| of(2 * i + 1));
+    (V(cast(even)), V(cast(odd)))
+}
+
+impl Vector for V {
+    const BYTES: usize = 16;
+    type Half = V;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: 16 bytes can be read, by the contract of the trait.
+        V(u8x16::new(unsafe { from.cast::<[u8; 16]>().read() }))
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        V(u8x16::splat(byte))
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: 16 bytes can be written, by the contract of the trait.
+        unsafe { to.cast::<[u8; 16]>().write(self.0.to_array()) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: 16 aligned bytes can be written, by the contract of the trait;
+        // every x86-64 has SSE2.
+        unsafe {
+            std::arch::x86_64::_mm_stream_si128(to.cast(), cast(self.0));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        // SAFETY: the same contract.
+        unsafe {
+            self.store(to);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a hint, which does nothing where nothing is; every x86-64 has
+        // SSE.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
+    #[inline(always)]
+    fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        match BITS {
+            8 => (V(u8x16::unpack_low(self.0, other.0)), V(u8x16::unpack_high(self.0, other.0))),
+            16 => zip::<u16, 8>(self.0, other.0),
+            32 => zip::<u32, 4>(self.0, other.0),
+            _ => zip::<u64, 2>(self.0, other.0),
+        }
+    }
+
+    #[inline(always)]
+    fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        match BITS {
+            8 => {
+                // Narrowing is by saturation, which leaves alone what fits.
+                let (a, b): (u16x8, u16x8) = (cast(self.0), cast(other.0));
+                let narrow = |a: u16x8, b: u16x8| V(u8x16::narrow_i16x8(cast(a), cast(b)));
+                let low = u16x8::splat(0xff);
+                (narrow(a & low, b & low), narrow(a >> 8, b >> 8))
+            }
+            16 => {
+                let (a, b): (u32x4, u32x4) = (cast(self.0), cast(other.0));
+                let narrow = |a: u32x4, b: u32x4| {
+                    let both: i32x8 = cast([a, b]);
+                    V(cast(i16x8::from_i32x8_truncate(both)))
+                };
+                (narrow(a, b), narrow(a >> 16, b >> 16))
+            }
+            32 => unzip::<u32, 4>(self.0, other.0),
+            _ => unzip::<u64, 2>(self.0, other.0),
+        }
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        V(self.0 & other.0)
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        V(self.0 | other.0)
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        V(self.0.min(other.0))
+    }
+
+    #[inline(always)]
+    fn shl<const BY: i32>(self) -> Self {
+        V(cast(cast::<_, u16x8>(self.0) << BY))
+    }
+
+    #[inline(always)]
+    fn shr<const BY: i32>(self) -> Self {
+        V(cast(cast::<_, u16x8>(self.0) >> BY))
+    }
+}

@@ -1,0 +1,1353 @@
+//! The block ops over vectors, each written once.
+//!
+//! A [`Vector`] is what an instruction set has to offer: loads, stores, a few
+//! operations on bits, and the zip. A zip takes two vectors and alternates their
+//! elements:
+//!
+//! ```text
+//! a0 a1 a2 a3        a0 b0 a1 b1
+//! b0 b1 b2 b3   to   a2 b2 a3 b3
+//! ```
+//!
+//! All that is to be done to layouts is a network of zips. Let row i of 2k rows
+//! be zipped with row i + k, and the results lie in order:
+//!
+//! ```text
+//! r0 ┐          ┌ a        r0 r2 r0 r2 ..  ┐          r0 r1 r2 r3  r0 r1 ..
+//! r1 ├  zip  →  │ b        (r0 with r2)    ├  zip  →  words of 4 rows, in the
+//! r2 │          │ c        r1 r3 r1 r3 ..  │          order of their columns
+//! r3 ┘          └ d        (r1 with r3)    ┘
+//! ```
+//!
+//! After log2(2k) rounds, word by word, element i of every row stands beside
+//! those of the other rows: the rows are interleaved. With as many rows as a
+//! vector has elements, that is a transpose. The rounds backwards, with unzips,
+//! take interleaved rows apart.
+//!
+//! What is left at the end of a row is done by a vector that ends where the row
+//! does, writing some bytes a second time; what is shorter than one, by a
+//! narrower vector, and in the end by the scalar tier.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::scalar::{self, from, to};
+use super::{BlockOp, Run, Strip};
+
+/// A vector of an instruction set.
+///
+/// There is a value of it only where the CPU has the instructions, because
+/// [`load`](Vector::load) and [`splat`](Vector::splat), which make one, demand
+/// it. So what works on values alone is safe. `BITS` is the width of an element:
+/// 8, 16, 32 or 64.
+pub(super) trait Vector: Copy {
+    const BYTES: usize;
+
+    /// A vector of half as many bytes, of the same instructions; itself where
+    /// there is none.
+    type Half: Vector;
+
+    /// # Safety
+    ///
+    /// The CPU has the instructions, and `BYTES` bytes can be read.
+    unsafe fn load(from: *const u8) -> Self;
+
+    /// # Safety
+    ///
+    /// The CPU has the instructions.
+    unsafe fn splat(byte: u8) -> Self;
+
+    /// # Safety
+    ///
+    /// `BYTES` bytes can be written.
+    unsafe fn store(self, to: *mut u8);
+
+    /// Stores past the caches, where there is an instruction for that.
+    ///
+    /// # Safety
+    ///
+    /// `BYTES` bytes can be written, at an address that is a multiple of `BYTES`.
+    unsafe fn stream(self, to: *mut u8);
+
+    /// Fetches the line of an address, if there is one.
+    fn prefetch(at: *const u8);
+
+    fn zip<const BITS: u32>(self, other: Self) -> (Self, Self);
+    fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self);
+
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    /// The least of each pair of bytes.
+    fn min(self, other: Self) -> Self;
+    /// Shifts each 16 bits to the more significant ones.
+    fn shl<const BY: i32>(self) -> Self;
+    /// Shifts each 16 bits to the less significant ones.
+    fn shr<const BY: i32>(self) -> Self;
+}
+
+/// A block op for elements of one width, in every tier.
+///
+/// # Safety
+///
+/// Both functions by the contract of [`kernel`](super); `vector` on a CPU that
+/// has the instructions of `V`.
+pub(super) trait Algorithm {
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8);
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
+}
+
+/// An instruction set: how its features are turned on for an algorithm.
+pub(super) trait InstructionSet {
+    fn entry<A: Algorithm>() -> Run;
+}
+
+/// The kernel of an instruction set for an op.
+pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run> {
+    macro_rules! entry {
+        ($algorithm:ident $(, $argument:literal)*) => {
+            if stream {
+                I::entry::<$algorithm<$($argument,)* true>>()
+            } else {
+                I::entry::<$algorithm<$($argument,)* false>>()
+            }
+        };
+    }
+    use BlockOp as Op;
+    Some(match op {
+        Op::Copy => entry!(CopyRun),
+        Op::Fill => entry!(Fill),
+        Op::Interleave { ways: 2, bits: 8 } => entry!(Interleave, 2, 8, 1),
+        Op::Interleave { ways: 2, bits: 16 } => entry!(Interleave, 2, 16, 2),
+        Op::Interleave { ways: 2, bits: 32 } => entry!(Interleave, 2, 32, 4),
+        Op::Interleave { ways: 2, bits: 64 } => entry!(Interleave, 2, 64, 8),
+        Op::Interleave { ways: 4, bits: 8 } => entry!(Interleave, 4, 8, 1),
+        Op::Interleave { ways: 4, bits: 16 } => entry!(Interleave, 4, 16, 2),
+        Op::Interleave { ways: 4, bits: 32 } => entry!(Interleave, 4, 32, 4),
+        Op::Interleave { ways: 8, bits: 8 } => entry!(Interleave, 8, 8, 1),
+        Op::Interleave { ways: 8, bits: 16 } => entry!(Interleave, 8, 16, 2),
+        Op::Deinterleave { ways: 2, bits: 8 } => entry!(Deinterleave, 2, 8, 1),
+        Op::Deinterleave { ways: 2, bits: 16 } => entry!(Deinterleave, 2, 16, 2),
+        Op::Deinterleave { ways: 2, bits: 32 } => entry!(Deinterleave, 2, 32, 4),
+        Op::Deinterleave { ways: 2, bits: 64 } => entry!(Deinterleave, 2, 64, 8),
+        Op::Deinterleave { ways: 4, bits: 8 } => entry!(Deinterleave, 4, 8, 1),
+        Op::Deinterleave { ways: 4, bits: 16 } => entry!(Deinterleave, 4, 16, 2),
+        Op::Deinterleave { ways: 4, bits: 32 } => entry!(Deinterleave, 4, 32, 4),
+        Op::Deinterleave { ways: 8, bits: 8 } => entry!(Deinterleave, 8, 8, 1),
+        Op::Deinterleave { ways: 8, bits: 16 } => entry!(Deinterleave, 8, 16, 2),
+        Op::Squeeze { ways, bits, truth } => match (ways, bits, truth) {
+            (1, 1, false) => entry!(Squeeze, 1, 1, false),
+            (2, 1, false) => entry!(Squeeze, 2, 1, false),
+            (4, 1, false) => entry!(Squeeze, 4, 1, false),
+            (1, 1, true) => entry!(Squeeze, 1, 1, true),
+            (2, 1, true) => entry!(Squeeze, 2, 1, true),
+            (4, 1, true) => entry!(Squeeze, 4, 1, true),
+            (1, 2, false) => entry!(Squeeze, 1, 2, false),
+            (2, 2, false) => entry!(Squeeze, 2, 2, false),
+            (4, 2, false) => entry!(Squeeze, 4, 2, false),
+            (1, 4, false) => entry!(Squeeze, 1, 4, false),
+            (2, 4, false) => entry!(Squeeze, 2, 4, false),
+            (4, 4, false) => entry!(Squeeze, 4, 4, false),
+            _ => return None,
+        },
+        Op::Unsqueeze { ways, bits } => match (ways, bits) {
+            (1, 1) => entry!(Unsqueeze, 1, 1),
+            (2, 1) => entry!(Unsqueeze, 2, 1),
+            (4, 1) => entry!(Unsqueeze, 4, 1),
+            (1, 2) => entry!(Unsqueeze, 1, 2),
+            (2, 2) => entry!(Unsqueeze, 2, 2),
+            (4, 2) => entry!(Unsqueeze, 4, 2),
+            (1, 4) => entry!(Unsqueeze, 1, 4),
+            (2, 4) => entry!(Unsqueeze, 2, 4),
+            (4, 4) => entry!(Unsqueeze, 4, 4),
+            _ => return None,
+        },
+        Op::Narrow { bits: 1, truth: false } => I::entry::<Narrow<1, false>>(),
+        Op::Narrow { bits: 1, truth: true } => I::entry::<Narrow<1, true>>(),
+        Op::Narrow { bits: 2, truth: false } => I::entry::<Narrow<2, false>>(),
+        Op::Narrow { bits: 4, truth: false } => I::entry::<Narrow<4, false>>(),
+        Op::Widen { bits: 1 } => I::entry::<Widen<1>>(),
+        Op::Widen { bits: 2 } => I::entry::<Widen<2>>(),
+        Op::Widen { bits: 4 } => I::entry::<Widen<4>>(),
+        Op::Transpose { bits: 8 } => entry!(Transpose, 8, 1),
+        Op::Transpose { bits: 16 } => entry!(Transpose, 16, 2),
+        Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
+        Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
+        Op::Transpose { bits: 128 } => I::entry::<TransposeElements<16>>(),
+        Op::Strided { bits: 8 } => I::entry::<Strided<1>>(),
+        Op::Strided { bits: 16 } => I::entry::<Strided<2>>(),
+        Op::Strided { bits: 32 } => I::entry::<Strided<4>>(),
+        Op::Strided { bits: 64 } => I::entry::<Strided<8>>(),
+        Op::Strided { bits: 128 } => I::entry::<Strided<16>>(),
+        _ => return None,
+    })
+}
+
+/// Stores, past the caches where `STREAM` says so.
+///
+/// # Safety
+///
+/// `V::BYTES` bytes can be written, and for `STREAM` they are aligned.
+#[inline(always)]
+unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) {
+    if STREAM {
+        // SAFETY: by the contract of this function.
+        unsafe { vector.stream(to) };
+    } else {
+        // SAFETY: by the contract of this function.
+        unsafe { vector.store(to) };
+    }
+}
+
+/// Whether every block of a strip, and every row of it in the destination, begins
+/// where a vector can be streamed to.
+#[inline(always)]
+fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
+    let steps = strip.destination_line | strip.destination_step | row_stride;
+    (destination.addr() | steps).is_multiple_of(V::BYTES)
+}
+
+/// Interleaves `WAYS` rows: see the module.
+#[inline(always)]
+fn weave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    let mut words = 1;
+    while words < WAYS {
+        let old = rows;
+        for i in 0..WAYS / 2 {
+            (rows[2 * i], rows[2 * i + 1]) = old[i].zip::<BITS>(old[i + WAYS / 2]);
+        }
+        words *= 2;
+    }
+    rows
+}
+
+/// Takes interleaved rows apart: the inverse of [`weave`].
+#[inline(always)]
+fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    let mut words = 1;
+    while words < WAYS {
+        let old = rows;
+        for i in 0..WAYS / 2 {
+            (rows[i], rows[i + WAYS / 2]) = old[2 * i].unzip::<BITS>(old[2 * i + 1]);
+        }
+        words *= 2;
+    }
+    rows
+}
+
+/// [`BlockOp::Copy`].
+struct CopyRun<const STREAM: bool>;
+
+impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip has `columns` bytes on both sides.
+            unsafe { scalar::run(source, destination, strip.columns) };
+            // SAFETY: and `pad` behind them.
+            unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let ahead = ahead(strip.source_step, strip.columns);
+        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+            // SAFETY: a block of the strip has `columns` bytes on both sides; the
+            // CPU has `V`.
+            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead) };
+            // SAFETY: and `pad` behind them.
+            unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
+        }
+    }
+}
+
+/// The pointers of each block of a strip, in the order that is best for memory.
+///
+/// Past the caches, that is the order in which the strip has them: prefetchers
+/// follow it. Within the caches, it was found to be better to take every other
+/// block of a line first, each together with the one half of the lines away;
+/// docs/performance.md has the figures and what is not known about them.
+///
+/// An iterator and no function that takes a closure: what is in a closure the
+/// compiler may leave outside of the function that has the CPU's features.
+struct Blocks<'a> {
+    strip: &'a Strip,
+    source: *const u8,
+    destination: *mut u8,
+    /// In how many parts the lines are taken together.
+    halves: usize,
+    /// How often a line is gone along, with so many blocks left out in between.
+    turns: usize,
+    line: usize,
+    turn: usize,
+    block: usize,
+    half: usize,
+}
+
+#[inline(always)]
+fn blocks<const STREAM: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) -> Blocks<'_> {
+    let apart = !STREAM && strip.blocks > 1 && strip.lines.is_multiple_of(2) && strip.lines >= 8;
+    let (halves, turns) = if apart { (2, 2) } else { (1, 1) };
+    Blocks { strip, source, destination, halves, turns, line: 0, turn: 0, block: 0, half: 0 }
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = (*const u8, *mut u8);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let Strip { source_line, destination_line, source_step, destination_step, .. } =
+            *self.strip;
+        let lines = if self.halves == 2 { self.strip.lines / 2 } else { self.strip.lines };
+        if self.line == lines {
+            return None;
+        }
+        let (line, block) = (self.line + self.half * lines, self.block);
+        self.half += 1;
+        if self.half == self.halves {
+            self.half = 0;
+            self.block += self.turns;
+            if self.block >= self.strip.blocks {
+                self.turn += 1;
+                if self.turn == self.turns {
+                    self.turn = 0;
+                    self.line += 1;
+                }
+                self.block = self.turn;
+            }
+        }
+        let source = self.source.wrapping_add(line * source_line + block * source_step);
+        let destination =
+            self.destination.wrapping_add(line * destination_line + block * destination_step);
+        Some((source, destination))
+    }
+}
+
+/// How many bytes of a row are fetched ahead of those that are streamed.
+const AHEAD: usize = 4096;
+
+/// How far it is to there, blocks of so many bytes of a row being `step` apart.
+#[inline(always)]
+fn ahead(step: usize, bytes: usize) -> usize {
+    // A hint: where it leads does not matter.
+    if bytes >= AHEAD { AHEAD } else { step.wrapping_mul(AHEAD.div_ceil(bytes.max(1))) }
+}
+
+/// Copies a run of bytes, of which streaming writes all that is in whole
+/// vectors, fetching what is `ahead` bytes from there.
+///
+/// # Safety
+///
+/// `count` bytes can be read and written; the CPU has `V`.
+#[inline(always)]
+unsafe fn copy_run<V: Vector, const STREAM: bool>(
+    source: *const u8,
+    destination: *mut u8,
+    count: usize,
+    ahead: usize,
+) {
+    if count < V::BYTES {
+        // SAFETY: by the contract of this function.
+        unsafe { scalar::run(source, destination, count) };
+        return;
+    }
+    let mut at = 0;
+    let to_aligned = destination.addr().wrapping_neg() % V::BYTES;
+    if STREAM && to_aligned > 0 {
+        // No byte of a line that is streamed may be stored in another way: the
+        // line would be fetched for that.
+        // SAFETY: there are at least as many bytes as in a vector.
+        unsafe { scalar::run(source, destination, to_aligned) };
+        at = to_aligned;
+    }
+    while !STREAM && at + 8 * V::BYTES <= count {
+        // SAFETY: eight vectors from `at` on end within the run.
+        let eight = unsafe { load_row::<V, 8>(source.wrapping_add(at)) };
+        for (i, vector) in eight.into_iter().enumerate() {
+            // SAFETY: the same place in the destination.
+            unsafe { vector.store(destination.wrapping_add(at + i * V::BYTES)) };
+        }
+        at += 8 * V::BYTES;
+    }
+    while at + V::BYTES <= count {
+        // SAFETY: a vector from `at` on ends within the run.
+        let vector = unsafe { V::load(source.wrapping_add(at)) };
+        if STREAM {
+            V::prefetch(source.wrapping_add(at + ahead));
+        }
+        // SAFETY: as above.
+        unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+        at += V::BYTES;
+    }
+    if STREAM {
+        let (source, destination) = (source.wrapping_add(at), destination.wrapping_add(at));
+        // SAFETY: the rest of the run.
+        unsafe { scalar::run(source, destination, count - at) };
+    } else if at < count {
+        let last = count - V::BYTES;
+        // SAFETY: the last bytes of the run.
+        let vector = unsafe { V::load(source.wrapping_add(last)) };
+        // SAFETY: as above.
+        unsafe { vector.store(destination.wrapping_add(last)) };
+    }
+}
+
+/// Vectors from one place on.
+///
+/// # Safety
+///
+/// Their bytes can be read; the CPU has `V`.
+#[inline(always)]
+unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) -> [V; COUNT] {
+    // SAFETY: the first of them.
+    let mut vectors = [unsafe { V::load(source) }; COUNT];
+    for (i, vector) in vectors.iter_mut().enumerate().skip(1) {
+        // SAFETY: vector i ends within the bytes of `COUNT` vectors.
+        *vector = unsafe { V::load(source.wrapping_add(i * V::BYTES)) };
+    }
+    vectors
+}
+
+/// [`BlockOp::Fill`].
+struct Fill<const STREAM: bool>;
+
+impl<const STREAM: bool> Algorithm for Fill<STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (_, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip has `columns` bytes in the destination.
+            unsafe { scalar::fill(destination, strip.fill, strip.columns) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the CPU has `V`.
+        let vector = unsafe { V::splat(strip.fill) };
+        for (_, destination) in blocks::<STREAM>(strip, source, destination) {
+            let start = if STREAM { destination.addr().wrapping_neg() % V::BYTES } else { 0 };
+            let start = start.min(strip.columns);
+            // SAFETY: the first bytes of the block, up to the alignment.
+            unsafe { scalar::fill(destination, strip.fill, start) };
+            let mut at = start;
+            while at + V::BYTES <= strip.columns {
+                // SAFETY: a vector from `at` on ends within the block, and `at` is
+                // aligned where that matters.
+                unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+                at += V::BYTES;
+            }
+            let rest = strip.columns - at;
+            // SAFETY: the rest of the block.
+            unsafe { scalar::fill(destination.wrapping_add(at), strip.fill, rest) };
+        }
+    }
+}
+
+/// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element.
+struct Interleave<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for row in 0..WAYS {
+                let to = to(destination.wrapping_add(row * WIDTH), WAYS * WIDTH);
+                if row < strip.rows {
+                    let from = from(source.wrapping_add(row * strip.row_stride), WIDTH);
+                    // SAFETY: the columns of a row of the strip.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+                } else {
+                    let zeros = from([0; WIDTH].as_ptr(), 0);
+                    // SAFETY: zeros, to where a missing row belongs.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, zeros, to) };
+                }
+            }
+            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let lanes = V::BYTES / WIDTH;
+        if strip.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let whole = strip.columns.is_multiple_of(lanes);
+        let stream = STREAM && streams::<V>(strip, destination, 0);
+        let full = strip.rows == WAYS;
+        let ahead = ahead(strip.source_step, strip.columns * WIDTH * WAYS);
+        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+            let rows = Rows::<WAYS>::new(source, strip);
+            let last = strip.columns - lanes;
+            let mut column = 0;
+            while column <= last {
+                // SAFETY: the columns from `column` on are a vector at least, in
+                // each row, and so are their words.
+                let words = unsafe { rows.load::<V>(column * WIDTH, full) };
+                if STREAM {
+                    rows.prefetch::<V>(column * WIDTH + ahead);
+                }
+                let to = destination.wrapping_add(column * WAYS * WIDTH);
+                for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                    let to = to.wrapping_add(i * V::BYTES);
+                    if stream {
+                        // SAFETY: as above; whole vectors from an aligned start.
+                        unsafe { word.stream(to) };
+                    } else {
+                        // SAFETY: as above.
+                        unsafe { word.store(to) };
+                    }
+                }
+                column += lanes;
+            }
+            if !whole && stream {
+                // Not over what was streamed: see `copy_run`.
+                let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - column, ..*strip };
+                let source = source.wrapping_add(column * WIDTH);
+                let destination = destination.wrapping_add(column * WAYS * WIDTH);
+                // SAFETY: the last columns of the block.
+                unsafe { Self::elements(&rest, source, destination) };
+                continue;
+            }
+            if !whole {
+                // SAFETY: the last columns of the rows.
+                let words = unsafe { rows.load::<V>(last * WIDTH, full) };
+                let to = destination.wrapping_add(last * WAYS * WIDTH);
+                for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                    // SAFETY: the words of these columns.
+                    unsafe { word.store(to.wrapping_add(i * V::BYTES)) };
+                }
+            }
+            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+}
+
+/// The rows of a block, of which the last ones may be missing.
+struct Rows<const WAYS: usize> {
+    first: *const u8,
+    stride: usize,
+    count: usize,
+}
+
+impl<const WAYS: usize> Rows<WAYS> {
+    #[inline(always)]
+    fn new(first: *const u8, strip: &Strip) -> Self {
+        Rows { first, stride: strip.row_stride, count: strip.rows }
+    }
+
+    /// Fetches what [`load`](Self::load) will want there.
+    #[inline(always)]
+    fn prefetch<V: Vector>(&self, at: usize) {
+        for row in 0..WAYS {
+            V::prefetch(self.first.wrapping_add(row * self.stride + at));
+        }
+    }
+
+    /// A vector of each row, from byte `at` of the row on; of a missing row,
+    /// zeros.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes can be read there in each row that is not missing; `full`
+    /// says that none is. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn load<V: Vector>(&self, at: usize, full: bool) -> [V; WAYS] {
+        // SAFETY: the CPU has `V`.
+        let mut rows = [unsafe { V::splat(0) }; WAYS];
+        for (row, vector) in rows.iter_mut().enumerate() {
+            if full || row < self.count {
+                let from = self.first.wrapping_add(row * self.stride + at);
+                // SAFETY: by the contract of this function.
+                *vector = unsafe { V::load(from) };
+            }
+        }
+        rows
+    }
+}
+
+/// [`BlockOp::Deinterleave`], `WIDTH` being the bytes of an element.
+struct Deinterleave<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for row in 0..strip.rows {
+                let from = from(source.wrapping_add(row * WIDTH), WAYS * WIDTH);
+                let to = to(destination.wrapping_add(row * strip.row_stride), WIDTH);
+                // SAFETY: the columns of a row of the strip, and its words.
+                unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let lanes = V::BYTES / WIDTH;
+        if strip.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        let ahead = ahead(strip.source_step, strip.columns * WAYS * WIDTH);
+        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+            let last = strip.columns - lanes;
+            let mut column = 0;
+            loop {
+                let (at, is_last) = if column < last { (column, false) } else { (last, true) };
+                let from = source.wrapping_add(at * WAYS * WIDTH);
+                // SAFETY: the words of as many columns as a vector takes, at most
+                // up to the last one.
+                let words = unsafe { load_row::<V, WAYS>(from) };
+                if STREAM {
+                    for way in 0..WAYS {
+                        V::prefetch(from.wrapping_add(way * V::BYTES + ahead));
+                    }
+                }
+                let to = destination.wrapping_add(at * WIDTH);
+                let rows = unweave::<V, WAYS, BITS>(words).into_iter().take(strip.rows);
+                for (row, vector) in rows.enumerate() {
+                    let to = to.wrapping_add(row * strip.row_stride);
+                    if stream && (!is_last || column == last) {
+                        // SAFETY: these columns of a row; whole vectors from an
+                        // aligned start.
+                        unsafe { vector.stream(to) };
+                    } else {
+                        // SAFETY: these columns of a row.
+                        unsafe { vector.store(to) };
+                    }
+                }
+                if is_last {
+                    break;
+                }
+                column += lanes;
+            }
+        }
+    }
+}
+
+/// How many columns [`Squeeze`] and [`Unsqueeze`] take at a time: so many bytes
+/// of a row are read before the next one.
+const STRETCH: usize = 2048;
+
+/// A stretch of each byte of the words, on its way.
+#[repr(align(64))]
+struct Stretch<const WAYS: usize>([[u8; STRETCH]; WAYS]);
+
+/// The stretches of a strip: how many blocks each takes, and how many columns of
+/// a block.
+#[inline(always)]
+fn stretches(strip: &Strip, row_step: usize) -> (usize, usize) {
+    // Blocks whose rows go on in the next block are one long row.
+    if row_step == strip.columns && strip.columns <= STRETCH {
+        (STRETCH / strip.columns, strip.columns)
+    } else {
+        (1, strip.columns.min(STRETCH))
+    }
+}
+
+/// [`BlockOp::Squeeze`].
+struct Squeeze<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
+    for Squeeze<WAYS, BITS, TRUTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let rows_of_byte = 8 / BITS as usize;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                for way in 0..WAYS {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    let from = source.wrapping_add(first * strip.row_stride + column);
+                    // SAFETY: one column of rows that the strip has.
+                    let byte = unsafe {
+                        scalar::squeeze::<BITS, TRUTH>(rows, scalar::from(from, strip.row_stride))
+                    };
+                    // SAFETY: one byte of the word of that column.
+                    unsafe { destination.wrapping_add(column * WAYS + way).write(byte) };
+                }
+            }
+            let end = destination.wrapping_add(strip.columns * WAYS);
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        if strip.columns < V::BYTES {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let rows_of_byte = 8 / BITS as usize;
+        let (blocks, columns) = stretches(strip, strip.source_step);
+        let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
+        for line in 0..strip.lines {
+            let source = source.wrapping_add(line * strip.source_line);
+            let destination = destination.wrapping_add(line * strip.destination_line);
+            for first_block in (0..strip.blocks).step_by(blocks) {
+                let blocks = blocks.min(strip.blocks - first_block);
+                let source = source.wrapping_add(first_block * strip.source_step);
+                let destination = destination.wrapping_add(first_block * strip.destination_step);
+                for first_column in (0..strip.columns).step_by(columns) {
+                    let columns = columns.min(strip.columns - first_column);
+                    let length = blocks * columns;
+                    for (way, bytes) in stretch.0.iter_mut().enumerate() {
+                        let first = way * rows_of_byte;
+                        let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                        let from = source.wrapping_add(first * strip.row_stride + first_column);
+                        // SAFETY: `length` columns of rows that the strip has: of
+                        // several blocks only where these are one long row.
+                        unsafe {
+                            squeeze_rows::<V, BITS, TRUTH>(
+                                rows,
+                                scalar::from(from, strip.row_stride),
+                                bytes.get_mut(..length).unwrap_or_default(),
+                            );
+                        }
+                    }
+                    let words = Strip {
+                        lines: 1,
+                        blocks,
+                        source_step: columns,
+                        destination_step: strip.destination_step,
+                        rows: WAYS,
+                        row_stride: STRETCH,
+                        columns,
+                        pad: if first_column + columns == strip.columns { strip.pad } else { 0 },
+                        ..*strip
+                    };
+                    let bytes = stretch.0.as_ptr().cast();
+                    let destination = destination.wrapping_add(first_column * WAYS);
+                    // SAFETY: the stretch holds `blocks` times `columns` bytes in each
+                    // row; their words, and the padding behind the last ones, are in
+                    // the destination.
+                    match WAYS {
+                        1 => {
+                            // SAFETY: as above.
+                            unsafe { CopyRun::<STREAM>::vectors::<V>(&words, bytes, destination) }
+                        }
+                        2 => {
+                            // SAFETY: as above.
+                            unsafe {
+                                Interleave::<2, 8, 1, STREAM>::vectors::<V>(
+                                    &words,
+                                    bytes,
+                                    destination,
+                                )
+                            }
+                        }
+                        _ => {
+                            // SAFETY: as above.
+                            unsafe {
+                                Interleave::<4, 8, 1, STREAM>::vectors::<V>(
+                                    &words,
+                                    bytes,
+                                    destination,
+                                )
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Squeezes columns of up to as many rows as fill a byte.
+///
+/// # Safety
+///
+/// As many columns as `bytes` has can be read of each row; the CPU has `V`.
+#[inline(always)]
+unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool>(
+    rows: usize,
+    source: scalar::Places<*const u8>,
+    bytes: &mut [u8],
+) {
+    let rows_of_byte = 8 / BITS as usize;
+    if bytes.len() < V::BYTES {
+        for (column, byte) in bytes.iter_mut().enumerate() {
+            let from = scalar::from(source.first.wrapping_add(column), source.stride);
+            // SAFETY: one column of the rows.
+            *byte = unsafe { scalar::squeeze::<BITS, TRUTH>(rows, from) };
+        }
+    } else if rows == rows_of_byte {
+        // SAFETY: the same rows, whose number the compiler knows here.
+        unsafe { squeeze_some::<V, BITS, TRUTH>(rows_of_byte, source, bytes) };
+    } else if rows == 0 {
+        bytes.fill(0);
+    } else {
+        // SAFETY: the same rows.
+        unsafe { squeeze_some::<V, BITS, TRUTH>(rows, source, bytes) };
+    }
+}
+
+/// [`squeeze_rows`] for any number of rows but none, and a vector of columns at
+/// least.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool>(
+    rows: usize,
+    source: scalar::Places<*const u8>,
+    bytes: &mut [u8],
+) {
+    // SAFETY: the CPU has `V`.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    let last = bytes.len() - V::BYTES;
+    let mut column = 0;
+    loop {
+        let at = column.min(last);
+        // SAFETY: the columns from `at` on are a vector at least, in each row.
+        let mut byte = unsafe { squeeze_row::<V, TRUTH>(rows - 1, at, source, mask) };
+        for above in (0..rows - 1).rev() {
+            // The rows so far are no more bits than are left in a byte.
+            byte = match BITS {
+                1 => byte.shl::<1>(),
+                2 => byte.shl::<2>(),
+                _ => byte.shl::<4>(),
+            };
+            // SAFETY: as above.
+            byte = byte.or(unsafe { squeeze_row::<V, TRUTH>(above, at, source, mask) });
+        }
+        // SAFETY: as many bytes as were read of each row.
+        unsafe { byte.store(bytes.as_mut_ptr().wrapping_add(at)) };
+        if column >= last {
+            break;
+        }
+        column += V::BYTES;
+    }
+}
+
+/// The bits of a vector of bytes of one row that are kept, which `mask` has.
+///
+/// # Safety
+///
+/// As many bytes can be read in this row, from byte `at` on; the CPU has `V`.
+#[inline(always)]
+unsafe fn squeeze_row<V: Vector, const TRUTH: bool>(
+    row: usize,
+    at: usize,
+    source: scalar::Places<*const u8>,
+    mask: V,
+) -> V {
+    // SAFETY: by the contract of this function.
+    let vector = unsafe { V::load(source.first.wrapping_add(row * source.stride + at)) };
+    if TRUTH { vector.min(mask) } else { vector.and(mask) }
+}
+
+/// [`BlockOp::Unsqueeze`].
+struct Unsqueeze<const WAYS: usize, const BITS: u32, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
+    for Unsqueeze<WAYS, BITS, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let rows_of_byte = 8 / BITS as usize;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                for way in 0..WAYS {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    // SAFETY: one byte of the word of that column.
+                    let byte = unsafe { source.wrapping_add(column * WAYS + way).read() };
+                    let to = destination.wrapping_add(first * strip.row_stride + column);
+                    // SAFETY: one column of rows that the strip has.
+                    unsafe {
+                        scalar::unsqueeze::<BITS>(rows, byte, scalar::to(to, strip.row_stride));
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        if strip.columns < V::BYTES {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let rows_of_byte = 8 / BITS as usize;
+        let (blocks, columns) = stretches(strip, strip.destination_step);
+        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
+        for line in 0..strip.lines {
+            let source = source.wrapping_add(line * strip.source_line);
+            let destination = destination.wrapping_add(line * strip.destination_line);
+            for first_block in (0..strip.blocks).step_by(blocks) {
+                let blocks = blocks.min(strip.blocks - first_block);
+                let source = source.wrapping_add(first_block * strip.source_step);
+                let destination = destination.wrapping_add(first_block * strip.destination_step);
+                for first_column in (0..strip.columns).step_by(columns) {
+                    let columns = columns.min(strip.columns - first_column);
+                    let length = blocks * columns;
+                    let words = Strip {
+                        lines: 1,
+                        blocks,
+                        source_step: strip.source_step,
+                        destination_step: columns,
+                        rows: WAYS,
+                        row_stride: STRETCH,
+                        columns,
+                        pad: 0,
+                        ..*strip
+                    };
+                    let bytes = stretch.0.as_mut_ptr().cast();
+                    let source = source.wrapping_add(first_column * WAYS);
+                    // SAFETY: the words of `blocks` times `columns` columns; the
+                    // stretch has room for each byte of them.
+                    match WAYS {
+                        1 => {
+                            // SAFETY: as above.
+                            unsafe { CopyRun::<false>::vectors::<V>(&words, source, bytes) }
+                        }
+                        2 => {
+                            // SAFETY: as above.
+                            unsafe {
+                                Deinterleave::<2, 8, 1, false>::vectors::<V>(&words, source, bytes)
+                            }
+                        }
+                        _ => {
+                            // SAFETY: as above.
+                            unsafe {
+                                Deinterleave::<4, 8, 1, false>::vectors::<V>(&words, source, bytes)
+                            }
+                        }
+                    }
+                    for (way, bytes) in stretch.0.iter().enumerate() {
+                        let first = way * rows_of_byte;
+                        let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                        let to = destination.wrapping_add(first * strip.row_stride + first_column);
+                        let bytes = bytes.get(..length).unwrap_or_default();
+                        // SAFETY: `length` columns of rows that the strip has: of
+                        // several blocks only where these are one long row.
+                        unsafe {
+                            unsqueeze_rows::<V, BITS>(
+                                rows,
+                                bytes,
+                                scalar::to(to, strip.row_stride),
+                                stream,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Widens bytes into columns of up to as many rows as a byte holds.
+///
+/// # Safety
+///
+/// As many columns as there are bytes can be written in each row; for `stream`,
+/// every row begins aligned. The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
+    rows: usize,
+    bytes: &[u8],
+    destination: scalar::Places<*mut u8>,
+    stream: bool,
+) {
+    if bytes.len() < V::BYTES {
+        for (column, &byte) in bytes.iter().enumerate() {
+            let to = scalar::to(destination.first.wrapping_add(column), destination.stride);
+            // SAFETY: one column of the rows.
+            unsafe { scalar::unsqueeze::<BITS>(rows, byte, to) };
+        }
+        return;
+    }
+    for row in 0..rows {
+        let to = destination.first.wrapping_add(row * destination.stride);
+        // A shift is part of the instruction, so each has its own loop.
+        // SAFETY: one of the rows.
+        match row * BITS as usize {
+            0 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 0>(bytes, to, stream) }
+            }
+            1 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 1>(bytes, to, stream) }
+            }
+            2 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 2>(bytes, to, stream) }
+            }
+            3 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 3>(bytes, to, stream) }
+            }
+            4 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 4>(bytes, to, stream) }
+            }
+            5 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 5>(bytes, to, stream) }
+            }
+            6 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 6>(bytes, to, stream) }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 7>(bytes, to, stream) }
+            }
+        }
+    }
+}
+
+/// Widens the bits of bytes from bit `SHIFT` on into the columns of one row.
+///
+/// # Safety
+///
+/// There is a vector of bytes at least; as many columns can be written, for
+/// `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
+    bytes: &[u8],
+    to: *mut u8,
+    stream: bool,
+) {
+    // SAFETY: the CPU has `V`.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    let last = bytes.len() - V::BYTES;
+    let mut column = 0;
+    loop {
+        let at = column.min(last);
+        // SAFETY: a vector of the bytes, at most the last one.
+        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(at)) };
+        let vector = vector.shr::<SHIFT>().and(mask);
+        if stream && at == column {
+            // SAFETY: as many columns of the row; whole vectors from its start.
+            unsafe { vector.stream(to.wrapping_add(at)) };
+        } else {
+            // SAFETY: as many columns of the row.
+            unsafe { vector.store(to.wrapping_add(at)) };
+        }
+        if column >= last {
+            break;
+        }
+        column += V::BYTES;
+    }
+}
+
+/// [`BlockOp::Narrow`].
+struct Narrow<const BITS: u32, const TRUTH: bool>;
+
+impl<const BITS: u32, const TRUTH: bool> Algorithm for Narrow<BITS, TRUTH> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: the columns of a block.
+            unsafe { scalar::narrow_run::<BITS, TRUTH>(strip.columns, source, destination) };
+            let end = destination.wrapping_add((strip.columns * BITS as usize).div_ceil(8));
+            // SAFETY: `pad` bytes follow them.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract. Words of 64 bits are vectors here.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+/// [`BlockOp::Widen`].
+struct Widen<const BITS: u32>;
+
+impl<const BITS: u32> Algorithm for Widen<BITS> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: the columns of a block.
+            unsafe { scalar::widen_run::<BITS>(strip.columns, source, destination) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract. Words of 64 bits are vectors here.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+/// [`BlockOp::Transpose`], `WIDTH` being the bytes of an element.
+struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Transpose<BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract.
+        unsafe { TransposeElements::<WIDTH>::elements(strip, source, destination) };
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let matrix = Matrix::new::<WIDTH>(strip);
+        let lanes = V::BYTES / WIDTH;
+        // More than 16 rows at a time are more than there are registers for.
+        if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+            }
+            if matrix.rows < lanes || matrix.columns < lanes {
+                // SAFETY: the same strip.
+                return unsafe { Self::elements(strip, source, destination) };
+            }
+        }
+        let blocks = Strip { blocks: matrix.blocks, ..*strip };
+        for (source, destination) in scalar::blocks(&blocks, source, destination) {
+            // SAFETY: a block of the strip, or all of them, which has as many rows
+            // and columns as a vector has elements.
+            match lanes {
+                2 => {
+                    // SAFETY: as above.
+                    unsafe { matrix.transpose::<V, 2, BITS, WIDTH, STREAM>(source, destination) }
+                }
+                4 => {
+                    // SAFETY: as above.
+                    unsafe { matrix.transpose::<V, 4, BITS, WIDTH, STREAM>(source, destination) }
+                }
+                8 => {
+                    // SAFETY: as above.
+                    unsafe { matrix.transpose::<V, 8, BITS, WIDTH, STREAM>(source, destination) }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { matrix.transpose::<V, 16, BITS, WIDTH, STREAM>(source, destination) }
+                }
+            }
+        }
+    }
+}
+
+/// A matrix to be transposed: one block of a strip; or all of them, where the
+/// blocks continue each other's rows or columns.
+struct Matrix {
+    blocks: usize,
+    rows: usize,
+    columns: usize,
+    /// Rows and columns of one block of the strip.
+    block: (usize, usize),
+    /// Where row r of block b begins in the source: b · step + r · stride.
+    row: (usize, usize),
+    /// And column c in the destination.
+    column: (usize, usize),
+}
+
+impl Matrix {
+    #[inline(always)]
+    fn new<const WIDTH: usize>(strip: &Strip) -> Matrix {
+        let (rows, columns) = (strip.rows, strip.columns);
+        let one = Matrix {
+            blocks: strip.blocks,
+            rows,
+            columns,
+            block: (rows, columns),
+            row: (0, strip.row_stride),
+            column: (0, strip.column_stride),
+        };
+        if strip.source_step == columns * WIDTH {
+            let column = (strip.destination_step, strip.column_stride);
+            Matrix { blocks: 1, columns: columns * strip.blocks, column, ..one }
+        } else if strip.destination_step == rows * WIDTH {
+            let row = (strip.source_step, strip.row_stride);
+            Matrix { blocks: 1, rows: rows * strip.blocks, row, ..one }
+        } else {
+            one
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The matrix is at these places, and has at least `LANES` rows and columns,
+    /// which is what a `V` takes. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn transpose<
+        V: Vector,
+        const LANES: usize,
+        const BITS: u32,
+        const WIDTH: usize,
+        const STREAM: bool,
+    >(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let place = |at: usize, in_block: usize, (step, stride): (usize, usize)| {
+            if step == 0 { at * stride } else { at / in_block * step + at % in_block * stride }
+        };
+        let (last_row, last_column) = (self.rows - LANES, self.columns - LANES);
+        let mut column = 0;
+        loop {
+            let at_column = column.min(last_column);
+            let columns: [*mut u8; LANES] = std::array::from_fn(|i| {
+                destination.wrapping_add(place(at_column + i, self.block.1, self.column))
+            });
+            let starts = columns.iter().fold(0, |all, column| all | column.addr());
+            let stream = STREAM && V::BYTES == 64 && starts.is_multiple_of(V::BYTES);
+            let mut row = 0;
+            loop {
+                let at_row = row.min(last_row);
+                // SAFETY: the CPU has `V`.
+                let mut rows = [unsafe { V::splat(0) }; LANES];
+                for (i, vector) in rows.iter_mut().enumerate() {
+                    let from = source
+                        .wrapping_add(place(at_row + i, self.block.0, self.row))
+                        .wrapping_add(at_column * WIDTH);
+                    // SAFETY: `LANES` columns of one row, at most the last ones.
+                    *vector = unsafe { V::load(from) };
+                }
+                let turned = weave::<V, LANES, BITS>(rows);
+                for (column, vector) in columns.iter().zip(turned) {
+                    let to = column.wrapping_add(at_row * WIDTH);
+                    if stream && at_row == row {
+                        // SAFETY: `LANES` rows of one column; whole vectors from
+                        // an aligned start.
+                        unsafe { vector.stream(to) };
+                    } else {
+                        // SAFETY: `LANES` rows of one column, at most the last.
+                        unsafe { vector.store(to) };
+                    }
+                }
+                if row >= last_row {
+                    break;
+                }
+                row += LANES;
+            }
+            if column >= last_column {
+                break;
+            }
+            column += LANES;
+        }
+    }
+}
+
+/// [`BlockOp::Transpose`] element by element: of those that fill a vector, and
+/// of what is too small for vectors.
+struct TransposeElements<const WIDTH: usize>;
+
+impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                let from = from(source.wrapping_add(column * WIDTH), strip.row_stride);
+                let to = to(destination.wrapping_add(column * strip.column_stride), WIDTH);
+                // SAFETY: one column of the block.
+                unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+/// [`BlockOp::Strided`], `WIDTH` being the bytes of an element.
+struct Strided<const WIDTH: usize>;
+
+impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let (from, to) = (from(source, strip.row_stride), to(destination, strip.column_stride));
+            // SAFETY: the elements of a block.
+            unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_is_visited_once_and_no_other() {
+        for lines in 0..20 {
+            for blocks_of_line in 0..7 {
+                let strip = Strip {
+                    lines,
+                    source_line: 1000,
+                    destination_line: 10_000,
+                    blocks: blocks_of_line,
+                    source_step: 7,
+                    destination_step: 13,
+                    ..Strip::default()
+                };
+                let expected: Vec<_> =
+                    scalar::blocks(&strip, std::ptr::null(), std::ptr::null_mut())
+                        .map(|(s, d)| (s.addr(), d.addr()))
+                        .collect();
+                let visited = |stream: bool| -> Vec<_> {
+                    let (source, destination) = (std::ptr::null(), std::ptr::null_mut());
+                    let all: Vec<_> = if stream {
+                        blocks::<true>(&strip, source, destination).collect()
+                    } else {
+                        blocks::<false>(&strip, source, destination).collect()
+                    };
+                    all.into_iter().map(|(s, d)| (s.addr(), d.addr())).collect()
+                };
+                if blocks_of_line == 0 {
+                    // No plan has a strip without blocks: `Strip::source_bytes`
+                    // has no answer for it.
+                    continue;
+                }
+                assert_eq!(visited(true), expected, "{lines} lines of {blocks_of_line}");
+                let mut apart = visited(false);
+                apart.sort();
+                assert_eq!(apart, expected, "{lines} lines of {blocks_of_line}");
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! AVX2: vectors of 32 bytes, and of 16 where those are too long.
+//!
+//! Its zips work within the two halves of a vector, so each is followed by one
+//! that puts the halves in order:
+//!
+//! ```text
+//! unpacklo   a0 b0 a1 b1 | a4 b4 a5 b5      first   a0 b0 a1 b1 | a2 b2 a3 b3
+//! unpackhi   a2 b2 a3 b3 | a6 b6 a7 b7  to  second  a4 b4 a5 b5 | a6 b6 a7 b7
+//! ```
+
+use std::arch::x86_64::*;
+
+use super::super::vector::{Algorithm, InstructionSet, Vector};
+use super::super::{Run, Strip, portable};
+use crate::cpu::with_features;
+
+pub(in super::super) struct Avx2;
+
+impl InstructionSet for Avx2 {
+    fn entry<A: Algorithm>() -> Run {
+        entry::<A>
+    }
+}
+
+macro_rules! define_entry {
+    ([$($feature:tt),+] ()) => {
+        /// # Safety
+        ///
+        /// The contract of [`kernel`](super::super); the CPU has these features.
+        $(#[target_feature(enable = $feature)])+
+        unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+            // SAFETY: the same contract; `V` needs the features of this function.
+            unsafe { A::vectors::<V>(strip, source, destination) };
+        }
+    };
+}
+with_features!(avx2, define_entry());
+
+/// A value is there only where the CPU has AVX2: see [`Vector`].
+#[derive(Clone, Copy)]
+pub(super) struct V(__m256i);
+
+/// Calls intrinsics that need AVX2 on values that prove it.
+macro_rules! avx2 {
+    ($call:expr) => {
+        // SAFETY: there is a `V`, so the CPU has AVX2; only values are touched.
+        unsafe { $call }
+    };
+}
+
+/// The even quarters of each of two vectors, then the odd ones.
+const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
+
+impl Vector for V {
+    const BYTES: usize = 32;
+    type Half = portable::V;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: by the contract of the trait.
+        V(unsafe { _mm256_loadu_si256(from.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        // SAFETY: by the contract of the trait.
+        V(unsafe { _mm256_set1_epi8(byte.cast_signed()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: by the contract of the trait.
+        unsafe { _mm256_storeu_si256(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        // SAFETY: by the contract of the trait.
+        unsafe { _mm256_stream_si256(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: a hint, which does nothing where nothing is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+
+    #[inline(always)]
+    fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        let low = match BITS {
+            8 => avx2!(_mm256_unpacklo_epi8(a, b)),
+            16 => avx2!(_mm256_unpacklo_epi16(a, b)),
+            32 => avx2!(_mm256_unpacklo_epi32(a, b)),
+            _ => avx2!(_mm256_unpacklo_epi64(a, b)),
+        };
+        let high = match BITS {
+            8 => avx2!(_mm256_unpackhi_epi8(a, b)),
+            16 => avx2!(_mm256_unpackhi_epi16(a, b)),
+            32 => avx2!(_mm256_unpackhi_epi32(a, b)),
+            _ => avx2!(_mm256_unpackhi_epi64(a, b)),
+        };
+        let first = avx2!(_mm256_permute2x128_si256::<0x20>(low, high));
+        let second = avx2!(_mm256_permute2x128_si256::<0x31>(low, high));
+        (V(first), V(second))
+    }
+
+    #[inline(always)]
+    fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        // Narrowing by packs is by saturation, which leaves alone what fits.
+        let even = match BITS {
+            8 => {
+                let low = avx2!(_mm256_set1_epi16(0xff));
+                let a = avx2!(_mm256_and_si256(a, low));
+                let b = avx2!(_mm256_and_si256(b, low));
+                avx2!(_mm256_packus_epi16(a, b))
+            }
+            16 => {
+                let low = avx2!(_mm256_set1_epi32(0xffff));
+                let a = avx2!(_mm256_and_si256(a, low));
+                let b = avx2!(_mm256_and_si256(b, low));
+                avx2!(_mm256_packus_epi32(a, b))
+            }
+            32 => {
+                let a = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(a));
+                let b = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(b));
+                avx2!(_mm256_unpacklo_epi64(a, b))
+            }
+            _ => avx2!(_mm256_unpacklo_epi64(a, b)),
+        };
+        let odd = match BITS {
+            8 => {
+                let a = avx2!(_mm256_srli_epi16::<8>(a));
+                let b = avx2!(_mm256_srli_epi16::<8>(b));
+                avx2!(_mm256_packus_epi16(a, b))
+            }
+            16 => {
+                let a = avx2!(_mm256_srli_epi32::<16>(a));
+                let b = avx2!(_mm256_srli_epi32::<16>(b));
+                avx2!(_mm256_packus_epi32(a, b))
+            }
+            32 => {
+                let a = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(a));
+                let b = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(b));
+                avx2!(_mm256_unpackhi_epi64(a, b))
+            }
+            _ => avx2!(_mm256_unpackhi_epi64(a, b)),
+        };
+        let even = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(even));
+        let odd = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(odd));
+        (V(even), V(odd))
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        V(avx2!(_mm256_and_si256(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        V(avx2!(_mm256_or_si256(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        V(avx2!(_mm256_min_epu8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn shl<const BY: i32>(self) -> Self {
+        V(avx2!(_mm256_slli_epi16::<BY>(self.0)))
+    }
+
+    #[inline(always)]
+    fn shr<const BY: i32>(self) -> Self {
+        V(avx2!(_mm256_srli_epi16::<BY>(self.0)))
+    }
+}

@@ -1,0 +1,241 @@
+//! AVX-512 F and BW: vectors of 64 bytes, and those of AVX2 where they are too
+//! long.
+//!
+//! From 16 bits on, one permutation of two vectors makes each half of a zip or
+//! an unzip. Bytes have none in BW; they are zipped within the quarters of a
+//! vector and the quarters' halves put in order after that.
+
+use std::arch::x86_64::*;
+
+use super::super::vector::{Algorithm, InstructionSet, Vector};
+use super::super::{Run, Strip};
+use super::avx2;
+use crate::cpu::with_features;
+
+pub(in super::super) struct Avx512;
+
+impl InstructionSet for Avx512 {
+    fn entry<A: Algorithm>() -> Run {
+        entry::<A>
+    }
+}
+
+macro_rules! define_entry {
+    ([$($feature:tt),+] ()) => {
+        /// # Safety
+        ///
+        /// The contract of [`kernel`](super::super); the CPU has these features.
+        $(#[target_feature(enable = $feature)])+
+        unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+            // SAFETY: the same contract; `V` needs the features of this function.
+            unsafe { A::vectors::<V>(strip, source, destination) };
+        }
+    };
+}
+with_features!(avx512, define_entry());
+
+/// A value is there only where the CPU has AVX-512 F and BW: see [`Vector`].
+#[derive(Clone, Copy)]
+pub(super) struct V(__m512i);
+
+/// Calls intrinsics that need AVX-512 on values that prove it.
+macro_rules! avx512 {
+    ($call:expr) => {
+        // SAFETY: there is a `V`, so the CPU has AVX-512; only values are touched.
+        unsafe { $call }
+    };
+}
+
+/// An index vector.
+trait Index: Copy {
+    /// # Safety
+    ///
+    /// The CPU has AVX-512.
+    unsafe fn vector(&self) -> __m512i;
+}
+
+impl<T: Copy, const N: usize> Index for [T; N] {
+    #[inline(always)]
+    unsafe fn vector(&self) -> __m512i {
+        const { assert!(size_of::<[T; N]>() == 64) };
+        // SAFETY: the array has 64 bytes.
+        unsafe { _mm512_loadu_si512(self.as_ptr().cast()) }
+    }
+}
+
+/// Elements `first`, `first + n`, `first + 1`, `first + 1 + n` …: the zip of two
+/// vectors of n elements each, from the element `first` of each on.
+macro_rules! zip_index {
+    ($name:ident, $type:ty, $n:literal) => {
+        const fn $name(first: $type) -> [$type; $n] {
+            let mut index = [0; $n];
+            let mut i = 0;
+            let mut element = first;
+            while i < $n {
+                index[i] = element;
+                index[i + 1] = element + $n;
+                i += 2;
+                element += 1;
+            }
+            index
+        }
+    };
+}
+zip_index!(zip16, u16, 32);
+zip_index!(zip32, u32, 16);
+zip_index!(zip64, u64, 8);
+
+/// Every other element of two vectors, from `first` on.
+macro_rules! unzip_index {
+    ($name:ident, $type:ty, $n:literal) => {
+        const fn $name(first: $type) -> [$type; $n] {
+            let mut index = [0; $n];
+            let mut i = 0;
+            let mut element = first;
+            while i < $n {
+                index[i] = element;
+                i += 1;
+                element += 2;
+            }
+            index
+        }
+    };
+}
+unzip_index!(unzip16, u16, 32);
+unzip_index!(unzip32, u32, 16);
+unzip_index!(unzip64, u64, 8);
+
+/// Eighths of two vectors whose quarters hold what belongs beside each other,
+/// in order; first and second result.
+const QUARTERS: [[u64; 8]; 2] = [[0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15]];
+/// The even eighths, then the odd ones.
+const EVEN_THEN_ODD: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+
+impl V {
+    #[inline(always)]
+    fn permute<const BITS: u32>(self, other: Self, index: impl Index) -> Self {
+        let index = avx512!(index.vector());
+        V(match BITS {
+            16 => avx512!(_mm512_permutex2var_epi16(self.0, index, other.0)),
+            32 => avx512!(_mm512_permutex2var_epi32(self.0, index, other.0)),
+            _ => avx512!(_mm512_permutex2var_epi64(self.0, index, other.0)),
+        })
+    }
+}
+
+impl Vector for V {
+    const BYTES: usize = 64;
+    type Half = avx2::V;
+
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: by the contract of the trait.
+        V(unsafe { _mm512_loadu_si512(from.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn splat(byte: u8) -> Self {
+        // SAFETY: by the contract of the trait.
+        V(unsafe { _mm512_set1_epi8(byte.cast_signed()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: by the contract of the trait.
+        unsafe { _mm512_storeu_si512(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u8) {
+        // SAFETY: by the contract of the trait.
+        unsafe { _mm512_stream_si512(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        // SAFETY: a hint, which does nothing where nothing is.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    }
+
+    #[inline(always)]
+    fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        match BITS {
+            8 => {
+                let low = V(avx512!(_mm512_unpacklo_epi8(self.0, other.0)));
+                let high = V(avx512!(_mm512_unpackhi_epi8(self.0, other.0)));
+                let [first, second] = QUARTERS;
+                (low.permute::<64>(high, first), low.permute::<64>(high, second))
+            }
+            16 => {
+                let (first, second) = const { (zip16(0), zip16(16)) };
+                (self.permute::<16>(other, first), self.permute::<16>(other, second))
+            }
+            32 => {
+                let (first, second) = const { (zip32(0), zip32(8)) };
+                (self.permute::<32>(other, first), self.permute::<32>(other, second))
+            }
+            _ => {
+                let (first, second) = const { (zip64(0), zip64(4)) };
+                (self.permute::<64>(other, first), self.permute::<64>(other, second))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        match BITS {
+            8 => {
+                // Packing is by saturation, which leaves alone what fits.
+                let (a, b) = (self.0, other.0);
+                let byte = avx512!(_mm512_set1_epi16(0xff));
+                let low = |v| avx512!(_mm512_and_si512(v, byte));
+                let high = |v| avx512!(_mm512_srli_epi16::<8>(v));
+                let even = avx512!(_mm512_packus_epi16(low(a), low(b)));
+                let odd = avx512!(_mm512_packus_epi16(high(a), high(b)));
+                let order = avx512!(EVEN_THEN_ODD.vector());
+                let even = avx512!(_mm512_permutexvar_epi64(order, even));
+                let odd = avx512!(_mm512_permutexvar_epi64(order, odd));
+                (V(even), V(odd))
+            }
+            16 => {
+                let (even, odd) = const { (unzip16(0), unzip16(1)) };
+                (self.permute::<16>(other, even), self.permute::<16>(other, odd))
+            }
+            32 => {
+                let (even, odd) = const { (unzip32(0), unzip32(1)) };
+                (self.permute::<32>(other, even), self.permute::<32>(other, odd))
+            }
+            _ => {
+                let (even, odd) = const { (unzip64(0), unzip64(1)) };
+                (self.permute::<64>(other, even), self.permute::<64>(other, odd))
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        V(avx512!(_mm512_and_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        V(avx512!(_mm512_or_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        V(avx512!(_mm512_min_epu8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn shl<const BY: i32>(self) -> Self {
+        let by = avx512!(_mm_cvtsi32_si128(BY));
+        V(avx512!(_mm512_sll_epi16(self.0, by)))
+    }
+
+    #[inline(always)]
+    fn shr<const BY: i32>(self) -> Self {
+        let by = avx512!(_mm_cvtsi32_si128(BY));
+        V(avx512!(_mm512_srl_epi16(self.0, by)))
+    }
+}

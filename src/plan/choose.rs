@@ -1,0 +1,498 @@
+//! Which block op does the innermost loops of a nest.
+//!
+//! What decides is the loop that is contiguous in the source and the one that is
+//! contiguous in the destination, not which layout it was:
+//!
+//! - one loop is both: **copy**, if that is a run worth one; a short one is a
+//!   wider element, and the search goes on with that;
+//! - the destination goes over K rows, then along them: **interleave**, and the
+//!   other way round **deinterleave**;
+//! - anything else: **transpose**; where one side has no contiguous loop,
+//!   **strided**.
+//!
+//! Elements below a byte that host memory keeps one in a byte are squeezed: over
+//! rows, where the destination goes over rows, or along a run. Elements that
+//! begin within a byte on both sides are moved **bit by bit**.
+
+use super::nest::{Loop, Nest};
+use crate::cpu::Tier;
+use crate::kernel::{BlockOp, Strip, kernel};
+
+/// What the choice has to know besides the nest.
+#[derive(Clone, Copy)]
+pub(super) struct Elements {
+    pub(super) source_bits: u32,
+    pub(super) destination_bits: u32,
+    /// The destination gets whether any bit was set.
+    pub(super) truth: bool,
+    /// Bits of the whole source. It is read no further.
+    pub(super) source_end: u64,
+    /// What padding is filled with.
+    pub(super) fill: u8,
+    /// The destination is written past the caches.
+    pub(super) stream: bool,
+    /// The nest is all there is to do.
+    pub(super) alone: bool,
+}
+
+/// One kernel in its loops. Offsets are in bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    pub(super) source: u64,
+    pub(super) destination: u64,
+    /// Around the kernel, outermost first.
+    pub(super) loops: Vec<Loop>,
+    pub(super) op: BlockOp,
+    /// Of the ops on bits, `columns` elements whose strides are `row_stride` and
+    /// `column_stride`, in bits.
+    pub(super) strip: Strip,
+}
+
+/// A run of so many bits is worth a call of its own.
+const RUN_BITS: u64 = 129;
+
+/// The loops that a block op takes.
+struct Block {
+    op: BlockOp,
+    /// Width of an element, after widening.
+    bits: u64,
+    rows: Option<Loop>,
+    columns: Option<Loop>,
+    /// Whether the op writes the padding behind the rows, and the columns.
+    pads: (bool, bool),
+}
+
+/// The kernels that carry out a nest of data. `None` where a number does not fit
+/// in this machine's words.
+pub(super) fn data(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+    let nest = nest.canonical();
+    // Where a block op would have to begin within a byte, bit by bit.
+    leaves(nest.clone(), elements, block).or_else(|| leaves(nest, elements, block_of_bits))
+}
+
+/// The kernels that carry out a nest, if `block` finds one that can.
+fn leaves(
+    nest: Nest,
+    elements: &Elements,
+    block: impl Fn(&mut Vec<Loop>, u64, &Elements) -> Block,
+) -> Option<Vec<Leaf>> {
+    let Nest { source, destination, mut loops } = nest;
+    let block = block(&mut loops, source, elements);
+    let mut leaves = Vec::new();
+
+    // Padding that the op does not write with its data.
+    let mut inner = Vec::new();
+    for (taken, pads) in [(block.rows, block.pads.0), (block.columns, block.pads.1)] {
+        match taken {
+            Some(l) if pads => inner.push(l.as_padding()),
+            Some(l) => loops.push(l),
+            None => {}
+        }
+    }
+    for (i, &l) in loops.iter().enumerate().filter(|(_, l)| l.is_padded()) {
+        let mut rest: Vec<Loop> =
+            loops.iter().take(i).map(|l| Loop::new(l.extent, 0, l.destination)).collect();
+        rest.push(Loop::new(l.full - l.extent, 0, l.destination));
+        rest.extend(loops.iter().skip(i + 1).map(|l| l.as_padding()));
+        rest.extend(&inner);
+        let destination = destination.checked_add(l.extent.checked_mul(l.destination)?)?;
+        let nest = Nest { source: 0, destination, loops: rest };
+        leaves.push(padding(nest, block.bits, elements.fill)?);
+    }
+    for l in [block.rows.filter(|_| !block.pads.0), block.columns.filter(|_| !block.pads.1)] {
+        if l.is_some() {
+            loops.pop();
+        }
+    }
+
+    // One element needs no loop, whatever padding stood behind it.
+    loops.retain(|l| l.extent > 1);
+    let on_bits = matches!(block.op, BlockOp::Bits { .. });
+    if !on_bits {
+        let mut offsets = loops.iter().flat_map(|l| [l.source, l.destination]);
+        if !offsets.all(|n| n.is_multiple_of(8)) || !(source | destination).is_multiple_of(8) {
+            return None;
+        }
+    }
+    let unit = |stride: u64| if on_bits { usize::try_from(stride).ok() } else { bytes(stride) };
+    let mut strip = if on_bits { strip_of(None, None)? } else { take_strip(&mut loops, elements)? };
+    if let Some(rows) = block.rows {
+        strip.rows = usize::try_from(rows.extent).ok()?;
+    }
+    if let Some(columns) = block.columns {
+        strip.columns = usize::try_from(columns.extent).ok()?;
+    }
+    let (rows, columns) = (block.rows, block.columns);
+    match block.op {
+        BlockOp::Copy => {
+            let run = columns.map_or((1, 1), |c| (c.extent, c.full));
+            let data = run.0.checked_mul(block.bits)?;
+            strip.columns = bytes(data)?;
+            strip.pad = bytes(run.1.checked_mul(block.bits)?.checked_sub(data)?)?;
+        }
+        BlockOp::Interleave { .. } | BlockOp::Squeeze { .. } => {
+            strip.row_stride = bytes(rows?.source)?;
+            strip.pad =
+                bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
+        }
+        BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
+            strip.row_stride = bytes(rows?.destination)?;
+        }
+        BlockOp::Narrow { bits, .. } => {
+            let whole = bytes(columns?.full.checked_mul(bits.into())?)?;
+            let data =
+                usize::try_from(columns?.extent.checked_mul(bits.into())?.div_ceil(8)).ok()?;
+            strip.pad = whole.checked_sub(data)?;
+        }
+        BlockOp::Transpose { .. } => {
+            strip.row_stride = bytes(rows?.source)?;
+            strip.column_stride = bytes(columns?.destination)?;
+        }
+        BlockOp::Strided { .. } | BlockOp::Bits { .. } => {
+            strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
+            strip.column_stride = unit(columns.map_or(0, |c| c.destination))?;
+        }
+        BlockOp::Widen { .. } | BlockOp::Fill | BlockOp::FillBits => {}
+    }
+    let loops = extents(loops);
+    leaves.insert(0, Leaf { source, destination, loops, op: block.op, strip });
+    Some(leaves)
+}
+
+/// The kernel that fills a nest of padding whose elements have `bits` bits.
+pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
+    let Nest { destination, mut loops, .. } = nest.canonical();
+    let run = match take(&mut loops, |l| l.destination == bits) {
+        Some(l) => l.extent.checked_mul(bits)?,
+        None => bits,
+    };
+    let whole = |n: u64| n.is_multiple_of(8);
+    if whole(run) && whole(destination) && loops.iter().all(|l| whole(l.destination)) {
+        let along = if loops.len() > 1 { take_min(&mut loops, |l| l.destination) } else { None };
+        let mut strip = strip_of(along, None)?;
+        strip.columns = bytes(run)?;
+        strip.fill = fill;
+        return Some(Leaf { source: 0, destination, loops, op: BlockOp::Fill, strip });
+    }
+    let strip = Strip {
+        columns: usize::try_from(run).ok()?,
+        column_stride: 1,
+        fill,
+        ..strip_of(None, None)?
+    };
+    Some(Leaf { source: 0, destination, loops, op: BlockOp::FillBits, strip })
+}
+
+/// Takes the loops of a block op out of `loops`, which are canonical.
+fn block(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Block {
+    let Elements { source_bits, destination_bits, truth, .. } = *elements;
+    let taken = if source_bits == destination_bits {
+        block_of_equal_widths(loops, source, elements)
+    } else if source_bits == 8 {
+        squeeze(loops, destination_bits, truth)
+    } else if destination_bits == 8 {
+        unsqueeze(loops, source, elements)
+    } else {
+        None
+    };
+    taken.unwrap_or_else(|| block_of_bits(loops, source, elements))
+}
+
+/// Element by element, at any bits.
+fn block_of_bits(loops: &mut Vec<Loop>, _source: u64, elements: &Elements) -> Block {
+    let Elements { source_bits, destination_bits, truth, .. } = *elements;
+    Block {
+        op: BlockOp::Bits { source_bits, destination_bits, truth },
+        bits: destination_bits.into(),
+        rows: None,
+        columns: loops.pop(),
+        pads: (false, false),
+    }
+}
+
+fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<Block> {
+    let none = (None, None, (false, false));
+    let block = |op, bits, (rows, columns, pads)| Some(Block { op, bits, rows, columns, pads });
+    let mut bits = u64::from(elements.source_bits);
+    let before = loops.clone();
+    while let Some(i) = loops.iter().position(|l| l.source == bits && l.destination == bits) {
+        let run = loops[i].extent.checked_mul(bits)?;
+        let whole = run.is_multiple_of(8) && (loops[i].full * bits).is_multiple_of(8);
+        let wider = run.is_power_of_two() && run < RUN_BITS && !loops[i].is_padded();
+        if whole && (!wider || loops.len() == 1) {
+            let run = loops.remove(i);
+            return block(BlockOp::Copy, bits, (None, Some(run), (false, true)));
+        }
+        if !wider {
+            break;
+        }
+        loops.remove(i);
+        bits = run;
+    }
+    if bits < 8 {
+        *loops = before;
+        return None;
+    }
+    let width = u32::try_from(bits).ok()?;
+    let contiguous_source = loops.iter().position(|l| l.source == bits);
+    let contiguous_destination = loops.iter().position(|l| l.destination == bits);
+    let strided = BlockOp::Strided { bits: width };
+    let (s, d) = match (contiguous_source, contiguous_destination) {
+        (Some(s), Some(d)) => (s, d),
+        (Some(one), None) | (None, Some(one)) => {
+            let columns = Some(loops.remove(one));
+            return block(strided, bits, (None, columns, (false, false)));
+        }
+        (None, None) if loops.is_empty() => return block(BlockOp::Copy, bits, none),
+        (None, None) => {
+            let columns = loops.pop();
+            return block(strided, bits, (None, columns, (false, false)));
+        }
+    };
+    let (along_source, along_destination) = (loops[s], loops[d]);
+    let ways = along_destination.full;
+    let interleave = BlockOp::Interleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
+    if Some(along_source.destination) == ways.checked_mul(bits) && exists(interleave) {
+        remove_both(loops, s, d);
+        let taken = (Some(along_destination), Some(along_source), (true, true));
+        return block(interleave, bits, taken);
+    }
+    let word = along_destination.source;
+    let ways = word / bits;
+    let deinterleave =
+        BlockOp::Deinterleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
+    if word.is_multiple_of(bits)
+        && along_source.extent <= ways
+        && exists(deinterleave)
+        && (along_source.extent == ways || reads_whole_words(word, source, loops, s, elements))
+    {
+        remove_both(loops, s, d);
+        let taken = (Some(along_source), Some(along_destination), (false, false));
+        return block(deinterleave, bits, taken);
+    }
+    remove_both(loops, s, d);
+    let taken = (Some(along_destination), Some(along_source), (false, false));
+    block(BlockOp::Transpose { bits: width }, bits, taken)
+}
+
+/// From bytes to narrower elements.
+fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
+    let width = u64::from(bits);
+    let d = loops.iter().position(|l| l.destination == width)?;
+    let rows = loops[d];
+    // Whole bytes of the destination, and no other element in them.
+    let word = rows.full.checked_mul(width).filter(|word| word.is_multiple_of(8))?;
+    let others_are_whole = loops
+        .iter()
+        .enumerate()
+        .all(|(i, l)| i == d || (l.destination.is_multiple_of(8) && l.source.is_multiple_of(8)));
+    if !others_are_whole {
+        return None;
+    }
+    if rows.source == 8 {
+        loops.remove(d);
+        let op = BlockOp::Narrow { bits, truth };
+        let columns = Some(rows);
+        return Some(Block { op, bits: width, rows: None, columns, pads: (false, true) });
+    }
+    let s = loops.iter().position(|l| l.source == 8)?;
+    let columns = loops[s];
+    let op = BlockOp::Squeeze { ways: u32::try_from(word / 8).ok()?, bits, truth };
+    if columns.destination != word || !exists(op) {
+        return None;
+    }
+    remove_both(loops, s, d);
+    let (rows, columns) = (Some(rows), Some(columns));
+    Some(Block { op, bits: width, rows, columns, pads: (true, true) })
+}
+
+/// From narrow elements to bytes.
+fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<Block> {
+    let (bits, width) = (elements.source_bits, u64::from(elements.source_bits));
+    let s = loops.iter().position(|l| l.source == width)?;
+    let rows = loops[s];
+    let others_are_whole =
+        loops.iter().enumerate().all(|(i, l)| i == s || l.source.is_multiple_of(8));
+    if !others_are_whole || !source.is_multiple_of(8) {
+        return None;
+    }
+    if rows.destination == 8 {
+        loops.remove(s);
+        let op = BlockOp::Widen { bits };
+        let columns = Some(rows);
+        return Some(Block { op, bits: 8, rows: None, columns, pads: (false, false) });
+    }
+    let d = loops.iter().position(|l| l.destination == 8)?;
+    let columns = loops[d];
+    let word = columns.source;
+    let op = BlockOp::Unsqueeze { ways: u32::try_from(word / 8).ok()?, bits };
+    let fits = rows.extent.checked_mul(width)? <= word;
+    if !fits || !exists(op) || !reads_whole_words(word, source, loops, s, elements) {
+        return None;
+    }
+    remove_both(loops, s, d);
+    let (rows, columns) = (Some(rows), Some(columns));
+    Some(Block { op, bits: 8, rows, columns, pads: (false, false) })
+}
+
+/// Whether all words that begin at the elements of a nest are within the source:
+/// they begin at multiples of their width, and the source is some of them.
+fn reads_whole_words(
+    word: u64,
+    source: u64,
+    loops: &[Loop],
+    within: usize,
+    elements: &Elements,
+) -> bool {
+    let whole = |n: u64| n.is_multiple_of(word);
+    let others = loops.iter().enumerate().filter(|&(i, _)| i != within);
+    whole(source) && whole(elements.source_end) && others.into_iter().all(|(_, l)| whole(l.source))
+}
+
+/// Whether there is a kernel for an op: in every tier or in none.
+fn exists(op: BlockOp) -> bool {
+    kernel(op, Tier::SCALAR, false).is_some()
+}
+
+fn remove_both(loops: &mut Vec<Loop>, a: usize, b: usize) {
+    loops.remove(a.max(b));
+    loops.remove(a.min(b));
+}
+
+fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {
+    loops.iter().position(which).map(|i| loops.remove(i))
+}
+
+/// Takes the two loops that a kernel call goes along.
+///
+/// Streaming, memory is read in its order, which is what prefetchers can follow.
+/// In the caches, the loop with the smallest steps on both sides counts.
+fn take_strip(loops: &mut Vec<Loop>, elements: &Elements) -> Option<Strip> {
+    let step = |l: &Loop| {
+        if elements.stream { l.source } else { l.source.saturating_add(l.destination) }
+    };
+    let along = take_min(loops, step);
+    // Nests side by side share the loop around them.
+    let lines = if elements.alone || loops.len() > 1 { take_min(loops, step) } else { None };
+    strip_of(along, lines)
+}
+
+/// Takes the loop with the least of something.
+fn take_min(loops: &mut Vec<Loop>, what: impl Fn(&Loop) -> u64) -> Option<Loop> {
+    let (i, _) = loops.iter().enumerate().min_by_key(|(_, l)| what(l))?;
+    Some(loops.remove(i))
+}
+
+/// A strip of one element in each block, the blocks along one loop and the lines
+/// along another.
+fn strip_of(along: Option<Loop>, lines: Option<Loop>) -> Option<Strip> {
+    let once = Loop::new(1, 0, 0);
+    let (along, lines) = (along.unwrap_or(once), lines.unwrap_or(once));
+    Some(Strip {
+        lines: usize::try_from(lines.extent).ok()?,
+        source_line: bytes(lines.source)?,
+        destination_line: bytes(lines.destination)?,
+        blocks: usize::try_from(along.extent).ok()?,
+        source_step: bytes(along.source)?,
+        destination_step: bytes(along.destination)?,
+        rows: 1,
+        columns: 1,
+        ..Strip::default()
+    })
+}
+
+/// The loops without their padding, which other leaves write.
+fn extents(loops: Vec<Loop>) -> Vec<Loop> {
+    loops.into_iter().map(|l| Loop { full: l.extent, ..l }).collect()
+}
+
+/// Whole bytes, as this machine counts them.
+fn bytes(bits: u64) -> Option<usize> {
+    if bits.is_multiple_of(8) { usize::try_from(bits / 8).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elements(source_bits: u32, destination_bits: u32) -> Elements {
+        let (truth, source_end) = (false, 1 << 40);
+        Elements {
+            source_bits,
+            destination_bits,
+            truth,
+            source_end,
+            fill: 0,
+            stream: false,
+            alone: true,
+        }
+    }
+
+    /// The op that is chosen for loops of an extent, a source and a destination
+    /// stride, in bits.
+    fn op(widths: (u32, u32), loops: &[(u64, u64, u64)]) -> String {
+        let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
+        let nest = Nest { source: 0, destination: 0, loops };
+        data(nest, &elements(widths.0, widths.1)).unwrap()[0].op.to_string()
+    }
+
+    #[test]
+    fn the_contiguous_loops_decide() {
+        let f32 = (32, 32);
+        assert_eq!(op(f32, &[(128, 32, 32), (8, 99 * 32, 4096)]), "copy");
+        // Two rows side by side, and back.
+        assert_eq!(op((16, 16), &[(2, 9600, 16), (128, 16, 32)]), "interleave2x16");
+        assert_eq!(op((16, 16), &[(2, 16, 9600), (128, 32, 16)]), "deinterleave2x16");
+        // Pairs that stay together are words.
+        assert_eq!(op((16, 16), &[(2, 16, 16), (64, 32, 640), (8, 3200, 32)]), "transpose32");
+        assert_eq!(op(f32, &[(20, 32, 320), (10, 640, 32)]), "transpose32");
+        assert_eq!(op(f32, &[(20, 64, 32)]), "strided32");
+        assert_eq!(op(f32, &[]), "copy");
+        // Sixteen ways have no kernel of their own.
+        assert_eq!(op((8, 8), &[(16, 999 * 8, 8), (50, 8, 128)]), "transpose8");
+    }
+
+    #[test]
+    fn below_a_byte_rows_are_squeezed_and_runs_narrowed() {
+        assert_eq!(op((8, 1), &[(32, 800, 1), (100, 8, 32)]), "squeeze1-interleave4x8");
+        assert_eq!(op((1, 8), &[(32, 1, 800), (100, 32, 8)]), "deinterleave4x8-unsqueeze1");
+        assert_eq!(op((8, 4), &[(100, 8, 4)]), "narrow4");
+        assert_eq!(op((4, 8), &[(100, 4, 8)]), "widen4");
+        // Three columns of four bits are no whole bytes; eight together are one word.
+        assert_eq!(op((4, 4), &[(3, 4, 12), (5, 12, 4)]), "bits4to4");
+        assert_eq!(op((4, 4), &[(8, 4, 4), (5, 64, 32)]), "strided32");
+    }
+
+    #[test]
+    fn what_an_op_does_not_pad_is_filled_by_others() {
+        let padded = |extent, full, source, destination| Loop {
+            full,
+            ..Loop::new(extent, source, destination)
+        };
+        // A copy writes the zeros behind its run, not the rows of zeros below.
+        let loops = vec![padded(5, 8, 3200, 512 * 8), padded(100, 128, 32, 32)];
+        let nest = Nest { source: 0, destination: 0, loops };
+        let leaves = data(nest, &elements(32, 32)).unwrap();
+        assert_eq!((leaves[0].strip.columns, leaves[0].strip.pad), (400, 112));
+        assert_eq!((leaves[1].op, leaves[1].strip.columns), (BlockOp::Fill, 3 * 512));
+        assert_eq!(leaves[1].destination, 5 * 512 * 8);
+        assert_eq!(leaves.len(), 2);
+        // An interleave has room for rows that are not there.
+        let loops = vec![padded(1, 2, 3200, 16), padded(100, 128, 16, 32)];
+        let nest = Nest { source: 0, destination: 0, loops };
+        let leaves = data(nest, &elements(16, 16)).unwrap();
+        assert_eq!((leaves.len(), leaves[0].strip.rows, leaves[0].strip.pad), (1, 1, 28 * 4));
+    }
+
+    #[test]
+    fn words_that_end_beyond_the_source_are_not_read() {
+        let loops = vec![Loop::new(1, 8, 800), Loop::new(3, 8, 800), Loop::new(10, 32, 8)];
+        let nest = Nest { source: 0, destination: 0, loops };
+        let of = |source_end| {
+            let elements = Elements { source_end, ..elements(8, 8) };
+            data(nest.clone(), &elements).unwrap()[0].op.to_string()
+        };
+        assert_eq!(of(10 * 32), "deinterleave4x8");
+        assert_eq!(of(10 * 32 - 8), "transpose8");
+    }
+}

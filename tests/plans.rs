@@ -1,0 +1,442 @@
+//! Plans, in every tier that there is, against the oracle.
+//!
+//! Destinations are poisoned and have a guard on either side, so that a byte
+//! missed or written outside shows. Sources and destinations begin at all kinds
+//! of addresses.
+
+mod common;
+
+use std::collections::HashSet;
+use std::io::Write as _;
+
+use common::{arb_shape, host_bytes, json_lines, lines, reduced, shape, text};
+use proptest::prelude::*;
+use relayout::index::ImageMap;
+use relayout::{Layout, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
+
+/// Bytes on either side of a buffer.
+const GUARD: usize = 192;
+
+/// A buffer that begins `ahead` bytes after a multiple of 64. Sources end where
+/// their allocation does, so that AddressSanitizer sees what is read beyond.
+struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Buffer {
+    fn new(length: usize, ahead: usize, byte: u8) -> Buffer {
+        let bytes = vec![byte; length + 2 * GUARD];
+        let to_aligned = bytes.as_ptr().addr().wrapping_neg() % 64;
+        Buffer { start: to_aligned + 64 + ahead % 64, length, bytes }
+    }
+
+    fn of(bytes: &[u8], ahead: usize) -> Buffer {
+        let mut buffer = Buffer::new(bytes.len(), ahead, 0x5a);
+        buffer.inside().copy_from_slice(bytes);
+        buffer.bytes.truncate(buffer.start + buffer.length);
+        buffer.bytes.shrink_to_fit();
+        // It may have moved.
+        let to_aligned = buffer.bytes.as_ptr().addr().wrapping_neg() % 64;
+        let start = (to_aligned + ahead % 64).min(buffer.start);
+        buffer.bytes.copy_within(buffer.start.., start);
+        buffer.bytes.truncate(start + buffer.length);
+        buffer.start = start;
+        buffer
+    }
+
+    fn inside(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.length]
+    }
+
+    fn guards_are(&self, byte: u8) -> bool {
+        let (before, rest) = self.bytes.split_at(self.start);
+        before.iter().chain(&rest[self.length..]).all(|&b| b == byte)
+    }
+}
+
+/// A pair of layouts, with what the oracle makes of some source.
+struct Case {
+    from: Shape,
+    to: Shape,
+    source: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+impl Case {
+    fn new(from: &Shape, to: &Shape) -> Case {
+        let host = host_bytes(from);
+        let bytes = |shape: &Shape| shape.sizes().unwrap().image_bytes as usize;
+        let mut source = vec![0xa5; bytes(from)];
+        oracle::pack(from, &host, &mut source).unwrap();
+        poison_padding(from, &mut source);
+        let mut expected = vec![0xa5; bytes(to)];
+        oracle::between(from, to, &source, &mut expected).unwrap();
+        Case { from: from.clone(), to: to.clone(), source, expected }
+    }
+
+    fn pack(shape: &Shape) -> Case {
+        Case::new(&shape.in_host_layout(), shape)
+    }
+
+    fn unpack(shape: &Shape) -> Case {
+        Case::new(shape, &shape.in_host_layout())
+    }
+
+    /// Runs in one tier and compares.
+    fn check(&self, builder: PlanBuilder, ahead: (usize, usize), poison: u8) {
+        let plan = builder.between(&self.from, &self.to).unwrap();
+        self.check_plan(&plan, &self.expected, ahead, poison);
+    }
+
+    fn check_plan(&self, plan: &Plan, expected: &[u8], ahead: (usize, usize), poison: u8) {
+        let mut source = Buffer::of(&self.source, ahead.0);
+        let mut destination = Buffer::new(expected.len(), ahead.1, poison);
+        plan.run(source.inside(), destination.inside()).unwrap();
+        let wrong = destination.inside().iter().zip(expected).position(|(a, b)| a != b);
+        if let Some(i) = wrong {
+            panic!(
+                "byte {i} is {:#04x}, not {:#04x}, with {} and addresses at {ahead:?} of 64:\n{}",
+                destination.inside()[i],
+                expected[i],
+                plan.tier(),
+                plan.explain()
+            );
+        }
+        assert!(destination.guards_are(poison), "written outside:\n{}", plan.explain());
+    }
+
+    /// Runs in all tiers, with both kinds of stores, at a few addresses.
+    fn check_all(&self) {
+        for tier in Tier::available() {
+            for (i, ahead) in [(0, 0), (0, 0), (1, 0), (32, 16), (7, 61)].into_iter().enumerate() {
+                let builder = PlanBuilder::new().tier(tier).streaming(i % 2 == 0);
+                self.check(builder, ahead, if i % 2 == 0 { 0xee } else { 0x11 });
+            }
+        }
+    }
+}
+
+/// Puts garbage where an image holds no element: nobody may rely on zeros there.
+fn poison_padding(shape: &Shape, image: &mut [u8]) {
+    for (byte, mask) in image.iter_mut().zip(element_mask(shape)) {
+        *byte = *byte & mask | 0xc9 & !mask;
+    }
+}
+
+/// The bits of an image that belong to elements.
+fn element_mask(shape: &Shape) -> Vec<u8> {
+    let map = ImageMap::new(shape).unwrap();
+    let bits = u64::from(shape.element_bits());
+    let mut mask = vec![0; shape.sizes().unwrap().image_bytes as usize];
+    for k in 0..map.image_elements() {
+        if map.logical_index(k).unwrap().is_some() {
+            for bit in k * bits..(k + 1) * bits {
+                mask[(bit / 8) as usize] |= 1 << (bit % 8);
+            }
+        }
+    }
+    mask
+}
+
+/// Prints which tiers run here, and fails where `RELAYOUT_EXPECT_TIERS` names
+/// one that does not: CI sets it.
+#[test]
+fn the_expected_tiers_are_here() {
+    let here: Vec<_> = Tier::available().iter().map(|tier| tier.name()).collect();
+    let skipped: Vec<_> = ["scalar", "portable", "neon", "avx2", "avx512"]
+        .into_iter()
+        .filter(|name| !here.contains(name))
+        .collect();
+    // Past the capture of the test harness: what did not run shall be seen.
+    let (here_text, skipped) = (here.join(" "), skipped.join(" "));
+    writeln!(std::io::stderr(), "tiers tested: {here_text}; skipped, not on this CPU: {skipped}")
+        .unwrap();
+    for expected in std::env::var("RELAYOUT_EXPECT_TIERS").unwrap_or_default().split_whitespace() {
+        assert!(here.contains(&expected), "tier {expected} was expected, here are {here:?}");
+    }
+}
+
+#[test]
+fn golden_layouts_in_every_width() {
+    use relayout::ElementType::*;
+    let types = [
+        (Pred, 1),
+        (U1, 1),
+        (U2, 2),
+        (S4, 4),
+        (Pred, 8),
+        (U8, 8),
+        (Bf16, 16),
+        (F32, 32),
+        (C64, 64),
+        (C128, 128),
+    ];
+    for (i, case) in json_lines("golden.jsonl").iter().enumerate() {
+        let golden = shape(text(case, "shape"));
+        for (k, (element_type, bits)) in types.into_iter().enumerate() {
+            // All widths over all cases, two of each for every case.
+            if i % 5 != k % 5 {
+                continue;
+            }
+            let layout = golden.layout().clone().with_element_bits(bits).unwrap();
+            let shape =
+                Shape::new(element_type, golden.dimensions().iter().copied(), layout).unwrap();
+            Case::pack(&shape).check_all();
+            Case::unpack(&shape).check_all();
+        }
+    }
+}
+
+#[test]
+fn layouts_of_tpu_programs() {
+    let mut texts = lines("hlo_shapes.txt");
+    texts.extend(json_lines("tpu_layouts.jsonl").iter().map(|case| text(case, "shape").to_owned()));
+    let mut seen = HashSet::new();
+    for text in texts {
+        let shape = reduced(&shape(&text));
+        if seen.insert(shape.to_string()) {
+            Case::pack(&shape).check_all();
+            Case::unpack(&shape).check_all();
+        }
+    }
+    assert!(seen.len() > 400, "{}", seen.len());
+}
+
+#[test]
+fn relayouts_of_tpu_programs() {
+    for pair in lines("relayouts.txt") {
+        let (from, to) = pair.split_once(" -> ").unwrap();
+        Case::new(&reduced(&shape(from)), &reduced(&shape(to))).check_all();
+    }
+}
+
+/// The named formats and others of each kind, with bounds around each constant:
+/// vectors of 16, 32 and 64 bytes, words, tiles, stretches of squeezed rows.
+#[test]
+fn ragged_bounds() {
+    let formats = [
+        ("f32", "T(8,128)", 8),
+        ("bf16", "T(8,128)(2,1)", 8),
+        ("s8", "T(8,128)(4,1)", 8),
+        ("s8", "T(32,128)(4,1)", 32),
+        ("pred", "T(32,128)(32,1)E(1)", 32),
+        ("s4", "T(8,128)(8,1)E(4)", 8),
+        ("s2", "T(16,128)(16,1)E(2)", 16),
+        ("u4", "T(8,128)E(4)", 8),
+        ("pred", "T(8,128)E(1)", 8),
+        ("c64", "T(8,128)", 8),
+        ("f64", "T(4,64)(2,1)", 4),
+        ("bf16", "T(4,128)(4,1)", 4),
+    ];
+    for (element_type, tiles, rows_of_tile) in formats {
+        let columns = [1, 15, 17, 31, 33, 63, 64, 65, 127, 128, 129, 200, 257];
+        for (i, columns) in columns.into_iter().enumerate() {
+            let rows = [1, 2, rows_of_tile - 1, rows_of_tile, rows_of_tile + 1];
+            for rows in [rows[i % 5], rows[(i + 2) % 5]] {
+                for order in ["1,0", "0,1"] {
+                    let text = format!("{element_type}[{rows},{columns}]{{{order}:{tiles}}}");
+                    let shape = shape(&text);
+                    Case::pack(&shape).check_all();
+                    Case::unpack(&shape).check_all();
+                }
+            }
+        }
+    }
+    for columns in [2047, 2048, 2049, 2200, 4224] {
+        for text in [
+            format!("pred[33,{columns}]{{1,0:T(32,128)(32,1)E(1)}}"),
+            format!("s4[9,{columns}]{{1,0:T(8,128)(8,1)E(4)}}"),
+            // Tiles wider than a stretch.
+            format!("pred[33,{columns}]{{1,0:T(32,4096)(32,1)E(1)}}"),
+        ] {
+            Case::pack(&shape(&text)).check_all();
+            Case::unpack(&shape(&text)).check_all();
+        }
+    }
+}
+
+/// Transposes of every width, around the elements of a vector.
+#[test]
+fn swapped_dimensions() {
+    for element_type in ["u8", "bf16", "f32", "c64", "c128"] {
+        for (rows, columns) in [
+            (1, 5),
+            (3, 3),
+            (4, 4),
+            (7, 9),
+            (8, 8),
+            (15, 17),
+            (16, 16),
+            (17, 33),
+            (31, 64),
+            (65, 34),
+        ] {
+            for layout in ["{0,1}", "{0,1:T(8,16)}", "{1,0:T(8,16)(8,1)}", "{0,1:T(4,8)(1,8)}"] {
+                let shape = shape(&format!("{element_type}[{rows},{columns}]{layout}"));
+                Case::pack(&shape).check_all();
+                Case::unpack(&shape).check_all();
+            }
+        }
+    }
+}
+
+/// What reviews and fuzzing found, each with its shape.
+#[test]
+fn finds() {
+    for text in [
+        // A bound of 1 with padding behind it, in eight lines: the second turn
+        // over every other block began outside of the only one.
+        "f32[8,1,100]{2,1,0:T(8,128)}",
+        "f32[8,1,100]{2,1,0:T(2,128)}",
+        "bf16[8,1,100]{2,1,0:T(2,128)(2,1)}",
+    ] {
+        Case::pack(&shape(text)).check_all();
+        Case::unpack(&shape(text)).check_all();
+    }
+    // Pieces that begin within a byte.
+    let (from, to) = ("s4[40,250]{1,0:T(8,125)E(4)}", "s4[40,250]{1,0:T(8,128)E(4)}");
+    let case = Case::new(&shape(from), &shape(to));
+    case.check_all();
+    assert_eq!(Plan::between(&case.from, &case.to).unwrap().explain().slow, None);
+}
+
+/// Shapes for which a plan could have any number of parts.
+#[test]
+fn absurd_shapes_have_small_plans() {
+    for text in [
+        "f8e5m2[1905,1395]{1,0:T(2,6,6,1,*,3,7,1,*,3,*,*,1,7,9,6,6,2,3,*,5,6,*,2)(7,4,2)(5,4,5)(9,6)}",
+        "u32[1022]{0:T(1)(2)(8,9,*,6,7,5,4,*,*,8,9,3,3,*,3,2,1,9,1,5,6,7)}",
+        "u8[4611686018427387904]{0:T(3)}",
+        "u8[1]{0:T(4611686018427387904)}",
+        "u8[0,9223372036854775807]{1,0}",
+        "pred[9223372036854775800]{0:T(8)E(1)}",
+        "f32[3,3]{1,0:T(9223372036854775,128)}",
+    ] {
+        for plan in [Plan::pack(&shape(text)), Plan::unpack(&shape(text))].into_iter().flatten() {
+            assert!(plan.explain().to_string().len() < 1 << 20, "{text}");
+        }
+    }
+}
+
+#[test]
+fn every_address() {
+    for text in [
+        "f32[9,130]{1,0:T(8,128)}",
+        "bf16[9,130]{1,0:T(8,128)(2,1)}",
+        "s8[9,130]{1,0:T(8,128)(4,1)}",
+        "pred[33,130]{1,0:T(32,128)(32,1)E(1)}",
+        "f32[17,20]{0,1}",
+    ] {
+        for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).streaming(true);
+                let plan = builder.between(&case.from, &case.to).unwrap();
+                for source in 0..64 {
+                    for destination in 0..64 {
+                        // All of each side, and a good part of the pairs.
+                        if (source * 7 + destination) % 5 == 0 {
+                            let poison = if source % 2 == 0 { 0xee } else { 0x11 };
+                            case.check_plan(&plan, &case.expected, (source, destination), poison);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn padding_is_zero_or_kept_or_a_byte() {
+    for text in [
+        "f32[9,130]{1,0:T(8,128)}",
+        "bf16[9,130]{1,0:T(8,128)(2,1)}",
+        "s8[5,9]{1,0:T(8,128)(4,1)}",
+        "pred[33,130]{1,0:T(32,128)(32,1)E(1)}",
+        "s4[5,5,3]{0,2,1:T(4,4)(8,1)E(4)}",
+        "u2[3]{0:E(2)}",
+        "u4[5,7]{1,0:T(*,4)(3)E(4)}",
+        "bf16[]{:T(256)}",
+    ] {
+        let mut case = Case::pack(&shape(text));
+        let zeros = case.expected.clone();
+        let mask = element_mask(&case.to);
+        let with = |byte: u8| -> Vec<u8> {
+            zeros.iter().zip(&mask).map(|(b, mask)| b & mask | byte & !mask).collect()
+        };
+        for tier in Tier::available() {
+            let builder = PlanBuilder::new().tier(tier);
+            for poison in [0xee, 0x11] {
+                case.expected = with(0xb7);
+                case.check(builder.padding(Padding::Byte(0xb7)), (0, 0), poison);
+                case.expected = with(poison);
+                case.check(builder.padding(Padding::Keep), (0, 0), poison);
+                case.expected = zeros.clone();
+                case.check(builder.padding(Padding::Zero), (0, 0), poison);
+            }
+        }
+    }
+}
+
+#[test]
+fn buffers_of_another_length_are_refused_untouched() {
+    for text in ["bf16[9,130]{1,0:T(8,128)(2,1)}", "u8[8,8]{1,0:T(4,4)(*,6)}", "u8[0,3]{1,0}"] {
+        let shape = shape(text);
+        let sizes = shape.sizes().unwrap();
+        let (host, image) = (sizes.host_bytes as usize, sizes.image_bytes as usize);
+        for tier in Tier::available() {
+            let plan = PlanBuilder::new().tier(tier).pack(&shape).unwrap();
+            for (host, image) in
+                [(host + 1, image), (host.saturating_sub(1), image + 1), (host, image + 1), (0, 0)]
+            {
+                if (host, image) == (sizes.host_bytes as usize, sizes.image_bytes as usize) {
+                    continue;
+                }
+                let mut destination = vec![0xee; image];
+                plan.run(&vec![1; host], &mut destination).unwrap_err();
+                assert!(destination.iter().all(|&b| b == 0xee), "{text}");
+            }
+            let mut destination = vec![0xee; image];
+            plan.run(&vec![1; host], &mut destination).unwrap();
+        }
+    }
+}
+
+#[test]
+fn plans_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync + 'static>(_: &T) {}
+    let plan = Plan::pack(&shape("f32[16,256]{1,0:T(8,128)}")).unwrap();
+    is_shared(&plan);
+}
+
+/// The same array in two layouts that proptest makes up.
+fn arb_pair() -> impl Strategy<Value = (Shape, Shape)> {
+    (arb_shape(), arb_shape(), any::<prop::sample::Index>()).prop_map(|(to, other, rotate)| {
+        // The other's tiles, and another order.
+        let mut order: Vec<usize> = (0..to.rank()).collect();
+        order.rotate_left(rotate.index(to.rank().max(1)));
+        let mut layout =
+            Layout::new(order).unwrap().with_tiles(other.layout().tiles().to_vec()).unwrap();
+        let widths: Vec<u32> = to.element_type().image_bits().collect();
+        if let Some(&bits) = widths.get(rotate.index(widths.len() + 1)) {
+            layout = layout.with_element_bits(bits.into()).unwrap();
+        }
+        (to.with_layout(layout).unwrap(), to)
+    })
+}
+
+proptest! {
+    #[test]
+    fn random_layouts((from, to) in arb_pair(), addresses in any::<(usize, usize)>()) {
+        let small = |shape: &Shape| shape.sizes().unwrap().image_elements < 20_000;
+        prop_assume!(small(&from) && small(&to));
+        for case in [Case::new(&from, &to), Case::pack(&to), Case::unpack(&from)] {
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).streaming(addresses.0 % 2 == 0);
+                case.check(builder, addresses, 0xee);
+                case.check(builder, (0, 0), 0x11);
+            }
+        }
+    }
+}
