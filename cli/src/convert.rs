@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use npyz::{Order, TypeChar};
-use relayout::{Layout, Shape, oracle};
+use relayout::{Layout, Shape};
 use serde_json::json;
 
 use crate::explain::grouped;
 use crate::failure::Failure;
-use crate::files::{self, Input, Output};
-use crate::{element, npy, parse};
+use crate::files::{self, Bytes, Input, Output};
+use crate::{element, npy, parse, plan};
 
 /// What the three commands share.
 #[derive(Args)]
@@ -203,18 +203,17 @@ impl Target {
     }
 }
 
-fn read_image(path: &Path, shape: &Shape) -> Result<Vec<u8>, Failure> {
+fn read_image(path: &Path, shape: &Shape) -> Result<Bytes, Failure> {
     let bytes = shape.sizes()?.image_bytes;
     Input::open(path)?.read_rest(bytes, &shape.to_string())
 }
 
 /// The image in layout `to` of the array whose image in layout `from` is given.
-fn converted(from: &Shape, to: &Shape, source: &[u8]) -> Result<Vec<u8>, Failure> {
+fn converted(from: &Shape, to: &Shape, source: &[u8]) -> Result<Bytes, Failure> {
+    let plan = plan::builder()?.between(from, to).map_err(Failure::work)?;
     let mut image = files::allocate(to.sizes()?.image_bytes, &to.to_string())?;
-    files::with_progress(&format!("converting to {to}"), || {
-        oracle::between(from, to, source, &mut image)
-    })
-    .map_err(Failure::work)?;
+    files::with_progress(&format!("converting to {to}"), || plan.run(source, &mut image))
+        .map_err(Failure::work)?;
     Ok(image)
 }
 

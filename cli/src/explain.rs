@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use relayout::{Shape, ShapeError, Sizes, Step, Warning};
+use relayout::{Plan, Shape, ShapeError, Sizes, Step, Warning};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::files;
+use crate::{files, plan};
 
 /// Tell the sizes, the padding and the making of a shape's image
 ///
@@ -17,11 +17,15 @@ use crate::files;
 #[command(after_help = "\
 Examples:
   relayout explain 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
+  relayout explain --plan 'pred[64,300]{1,0:T(32,128)(32,1)E(1)}'
   relayout explain --json - < shapes.txt")]
 pub(crate) struct Arguments {
     /// Shapes; `-` reads one a line from standard input, passing over blank lines
     #[arg(value_name = "SHAPE", required = true)]
     shapes: Vec<String>,
+    /// Tell how it is packed and unpacked too: loops, kernels, slow parts
+    #[arg(long)]
+    plan: bool,
     /// Write one JSON object a line
     #[arg(long)]
     json: bool,
@@ -35,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if text.trim().is_empty() && !place.is_empty() {
             continue;
         }
-        match Explanation::new(&text) {
+        match Explanation::new(&text, arguments.plan) {
             Ok(explanation) if arguments.json => writeln!(out, "{}", explanation.json())?,
             Ok(explanation) => {
                 if i > 0 {
@@ -63,12 +67,22 @@ struct Explanation {
     physical_bounds: Vec<u64>,
     steps: Vec<Step>,
     warnings: Vec<Warning>,
+    /// How to pack and unpack it, if that was asked for.
+    plans: Option<[(&'static str, Plan); 2]>,
 }
 
 impl Explanation {
-    fn new(text: &str) -> Result<Self, Failure> {
+    fn new(text: &str, plan: bool) -> Result<Self, Failure> {
         let shape: Shape = text.parse()?;
-        Explanation::of(shape).map_err(|e| Failure::usage(format!("{text}: {e}")))
+        let wrong = |e: &dyn std::fmt::Display| Failure::usage(format!("{text}: {e}"));
+        let mut explanation = Explanation::of(shape).map_err(|e| wrong(&e))?;
+        if plan {
+            let (builder, shape) = (plan::builder()?, &explanation.shape);
+            let pack = builder.pack(shape).map_err(|e| wrong(&e))?;
+            let unpack = builder.unpack(shape).map_err(|e| wrong(&e))?;
+            explanation.plans = Some([("pack", pack), ("unpack", unpack)]);
+        }
+        Ok(explanation)
     }
 
     fn of(shape: Shape) -> Result<Self, ShapeError> {
@@ -78,6 +92,7 @@ impl Explanation {
             array_size_bytes: shape.array_size_bytes().ok(),
             steps: shape.steps()?,
             warnings: shape.warnings()?,
+            plans: None,
             shape,
         })
     }
@@ -88,7 +103,7 @@ impl Explanation {
             Step::ReshapeTo(bounds) => json!({ "reshape_to": bounds }),
             Step::TransposeBy(dimensions) => json!({ "transpose_by": dimensions }),
         };
-        json!({
+        let mut object = json!({
             "shape": self.shape.to_string(),
             "element_bits": self.sizes.element_bits,
             "elements": self.sizes.elements,
@@ -100,7 +115,12 @@ impl Explanation {
             "physical_dims": self.physical_bounds,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
             "warnings": self.warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(plans) = &self.plans {
+            let plans = plans.iter().map(|(direction, p)| plan::json(direction, &p.explain()));
+            object["plans"] = plans.collect();
+        }
+        object
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -141,6 +161,10 @@ impl Explanation {
         }
         for warning in &self.warnings {
             writeln!(out, "  warning: {warning}")?;
+        }
+        for (direction, plan) in self.plans.iter().flatten() {
+            let text = plan.explain().to_string().replace('\n', "\n  ");
+            writeln!(out, "  {direction}: {}", text.trim_end())?;
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
-//! Reading inputs and writing outputs: `-`, files that exist, and numbers that
-//! claim more memory than there is.
+//! Reading inputs and writing outputs: `-`, files that exist, files that are
+//! mapped, and numbers that claim more memory than there is.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use memmap2::{MmapMut, MmapOptions};
 
 use crate::failure::Failure;
 
@@ -79,17 +81,22 @@ impl Input {
     }
 
     /// The rest of the input, which must be `bytes` long; `what` it is.
-    pub(crate) fn read_rest(mut self, bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
+    ///
+    /// A large file is mapped into memory instead of being read.
+    pub(crate) fn read_rest(mut self, bytes: u64, what: &str) -> Result<Bytes, Failure> {
         let path = self.path.clone();
         let other = |n| failed(&path, format_args!("holds {n} bytes, but {what} needs {bytes}"));
         match self.length_bytes.map(|n| n.saturating_sub(self.position)) {
             Some(n) if n != bytes => return Err(other(n)),
+            Some(_) if bytes >= MAPPED_FROM_BYTES => {
+                return Bytes::map(&path, self.position, bytes).map_err(|e| failed(&path, e));
+            }
             _ => check_memory(bytes, what)?,
         }
         // One byte more tells an input that is too long.
         let data = self.read(bytes.saturating_add(1))?;
         match length(&data) {
-            n if n == bytes => Ok(data),
+            n if n == bytes => Ok(Bytes::Owned(data)),
             n if n < bytes => Err(other(n)),
             _ => Err(self.failed(format_args!("holds more than the {bytes} bytes of {what}"))),
         }
@@ -101,17 +108,68 @@ fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
+/// From here on, bytes are mapped instead of being read or reserved.
+const MAPPED_FROM_BYTES: u64 = 1 << 20;
+
+/// Bytes in memory, or of a file that is mapped there. What is written to them
+/// does not reach the file.
+pub(crate) enum Bytes {
+    Owned(Vec<u8>),
+    Mapped(MmapMut),
+}
+
+impl Bytes {
+    /// The bytes of a file from `start` on.
+    fn map(path: &Path, start: u64, bytes: u64) -> io::Result<Bytes> {
+        let file = File::open(path)?;
+        let length = usize::try_from(bytes).map_err(io::Error::other)?;
+        let mut options = MmapOptions::new();
+        options.offset(start).len(length);
+        #[allow(unsafe_code, reason = "files are mapped here and nowhere else")]
+        // SAFETY: the mapping is private, so nothing of ours changes the file.
+        // Whoever else cuts it short while we run ends the process, as it would
+        // any program that maps files; that cannot be told before.
+        let map = unsafe { options.map_copy(&file) }?;
+        Ok(Bytes::Mapped(map))
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
+impl DerefMut for Bytes {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
 /// A buffer of `bytes` zeros, or a failure where memory cannot hold it.
-pub(crate) fn allocate(bytes: u64, what: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn allocate(bytes: u64, what: &str) -> Result<Bytes, Failure> {
     check_memory(bytes, what)?;
-    let mut buffer = Vec::new();
-    let reserved = usize::try_from(bytes).ok().filter(|&n| buffer.try_reserve_exact(n).is_ok());
-    buffer.resize(reserved.ok_or_else(|| too_large(bytes, what))?, 0);
-    Ok(buffer)
+    let length = usize::try_from(bytes).map_err(|_| too_large(bytes, what))?;
+    if bytes < MAPPED_FROM_BYTES {
+        return Ok(Bytes::Owned(vec![0; length]));
+    }
+    let map = MmapMut::map_anon(length).map_err(|_| too_large(bytes, what))?;
+    #[cfg(target_os = "linux")]
+    // Where there are no huge pages, small ones do.
+    let _ = map.advise(memmap2::Advice::HugePage);
+    Ok(Bytes::Mapped(map))
 }
 
 /// A failure where `what` takes more memory than is free.
-fn check_memory(bytes: u64, what: &str) -> Result<(), Failure> {
+pub(crate) fn check_memory(bytes: u64, what: &str) -> Result<(), Failure> {
     match available_memory_bytes() {
         Some(available) if bytes > available => Err(too_large(bytes, what)),
         _ => Ok(()),

@@ -19,6 +19,7 @@
     )
 )]
 
+mod bench;
 mod convert;
 mod draw;
 mod element;
@@ -28,6 +29,7 @@ mod files;
 mod index;
 mod npy;
 mod parse;
+mod plan;
 
 use std::process::ExitCode;
 
@@ -42,7 +44,8 @@ use clap::{Parser, Subcommand};
 ///
 /// The exit code is 0 for success, 1 for work that failed, 2 for bad usage or
 /// a text that is no shape. Errors go to standard error. A file called `-` is
-/// standard input or output.
+/// standard input or output. The variable RELAYOUT_TIER names the vector
+/// instructions to use (scalar, portable, neon, avx2, avx512) instead of the best.
 #[derive(Parser)]
 #[command(name = "relayout", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
@@ -53,9 +56,11 @@ struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   relayout explain 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
+  relayout explain --plan 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
   relayout draw 'f32[3,5]{1,0:T(2,2)}'
   relayout pack weights.npy --to '{1,0:T(8,128)(2,1)}' -o weights.image --verify
-  relayout unpack weights.image --from 'bf16[100,300]{1,0:T(8,128)(2,1)}' -o back.npy";
+  relayout unpack weights.image --from 'bf16[100,300]{1,0:T(8,128)(2,1)}' -o back.npy
+  relayout bench --quick";
 
 #[derive(Subcommand)]
 enum Command {
@@ -66,6 +71,7 @@ enum Command {
     Pack(convert::PackArguments),
     Unpack(convert::UnpackArguments),
     Convert(convert::ConvertArguments),
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -77,6 +83,7 @@ fn main() -> ExitCode {
         Command::Pack(arguments) => convert::pack(&arguments),
         Command::Unpack(arguments) => convert::unpack(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,7 +10,7 @@ use std::path::Path;
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 
 use crate::failure::Failure;
-use crate::files::Input;
+use crate::files::{Bytes, Input};
 
 /// The longest header that is read, in bytes. NumPy itself stops at 10,000.
 const MAX_HEADER_BYTES: u64 = 65_536;
@@ -27,7 +27,7 @@ pub(crate) struct Array {
     /// Which dimension is the fastest.
     pub(crate) order: Order,
     /// The elements, little-endian.
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: Bytes,
 }
 
 /// Reads the NumPy file at `path`.

@@ -705,3 +705,123 @@ fn with_closed_output(arguments: &[&str], input: &[u8]) -> (Option<i32>, String)
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
+
+#[test]
+fn a_large_file_is_mapped_and_left_alone() {
+    let scratch = Scratch::new();
+    // More than a mebibyte: 600 by 1000 floats, big-endian too.
+    let numbers: Vec<u32> = (0..600_000_u32).map(|i| i.wrapping_mul(2_654_435_761)).collect();
+    let little: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let big: Vec<u8> = numbers.iter().flat_map(|n| n.to_be_bytes()).collect();
+    let shape = "f32[600,1000]{1,0:T(8,128)}";
+    let expected = image(shape, &little);
+    for (descr, data) in [("<f4", little), (">f4", big)] {
+        let file = npy(descr, "(600, 1000)", &data);
+        let input = scratch.file("a.npy", &file);
+        let output = scratch.path("a.image");
+        ok(&["pack", &input, "--to", shape, "-o", &output, "--verify", "--force"]);
+        assert!(fs::read(&output).unwrap() == expected, "{descr}");
+        assert!(fs::read(&input).unwrap() == file, "{descr} was changed");
+        let back = scratch.path("back.npy");
+        ok(&["unpack", &output, "--from", shape, "-o", &back, "--verify", "--force"]);
+        let back = fs::read(&back).unwrap();
+        assert!(
+            back.ends_with(&npy("<f4", "(600, 1000)", &expected_host(shape, &expected))[128..])
+        );
+    }
+}
+
+/// The host array whose image is given, by the oracle.
+fn expected_host(text: &str, image: &[u8]) -> Vec<u8> {
+    let shape: Shape = text.parse().unwrap();
+    let mut host = vec![0xee; shape.sizes().unwrap().host_bytes as usize];
+    oracle::unpack(&shape, image, &mut host).unwrap();
+    host
+}
+
+#[test]
+fn explain_shows_the_kernels_of_the_formats() {
+    let formats = [
+        ("f32[64,256]{1,0:T(8,128)}", "copy", "copy"),
+        ("bf16[64,256]{1,0:T(8,128)(2,1)}", "interleave2x16", "deinterleave2x16"),
+        ("s8[64,256]{1,0:T(8,128)(4,1)}", "interleave4x8", "deinterleave4x8"),
+        (
+            "pred[64,256]{1,0:T(32,128)(32,1)E(1)}",
+            "squeeze1-truth-interleave4x8",
+            "deinterleave4x8-unsqueeze1",
+        ),
+    ];
+    for (shape, pack, unpack) in formats {
+        let outcome = Command::new(env!("CARGO_BIN_EXE_relayout"))
+            .args(["explain", "--plan", "--json", shape])
+            .env("RELAYOUT_TIER", "portable")
+            .output()
+            .unwrap();
+        let object: Value = serde_json::from_slice(&outcome.stdout).unwrap();
+        for (i, op) in [pack, unpack].into_iter().enumerate() {
+            let plan = &object["plans"][i];
+            assert_eq!(plan["parts"][0]["kernel"], format!("portable-{op}"), "{shape}");
+            assert_eq!((&plan["hops"], &plan["regions"]), (&1.into(), &1.into()), "{shape}");
+        }
+        let text = ok(&["explain", "--plan", shape]);
+        assert!(text.text().contains(&format!("-{pack}: ")), "{}", text.text());
+    }
+}
+
+#[test]
+fn a_tier_that_is_not_here_is_bad_usage() {
+    for (tier, what) in [("sse9", "no tier is called `sse9`"), ("", "no tier is called ``")] {
+        let outcome = Command::new(env!("CARGO_BIN_EXE_relayout"))
+            .args(["explain", "--plan", "f32[8]{0}"])
+            .env("RELAYOUT_TIER", tier)
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(outcome.stderr).unwrap();
+        assert_eq!(outcome.status.code(), Some(2), "{tier}: {stderr}");
+        assert!(stderr.contains(what), "{stderr}");
+    }
+    fails(2, &["bench", "--tier", "sse9"], &["sse9", "portable"]);
+}
+
+#[test]
+fn bench_measures_and_answers_in_json() {
+    let keys = [
+        "group",
+        "shape",
+        "direction",
+        "bytes",
+        "tier",
+        "threads",
+        "gbps",
+        "memcpy_gbps",
+        "copy_gbps",
+        "read_gbps",
+        "fill_gbps",
+        "ratio_memcpy",
+        "ratio_copy",
+        "kernel",
+    ];
+    let pair = "u8[64,64]{1,0} -> u8[64,64]{0,1:T(8,16)}";
+    let outcome =
+        ok(&["bench", "--quick", "--json", "--tier", "scalar", "f32[9,130]{1,0:T(8,128)}", pair]);
+    let objects = outcome.json();
+    let directions: Vec<_> = objects.iter().map(|o| o["direction"].as_str().unwrap()).collect();
+    assert_eq!(directions, ["pack", "unpack", "between"]);
+    for object in &objects {
+        let found: Vec<_> = object.as_object().unwrap().keys().collect();
+        assert_eq!(found, keys);
+        assert!(object["gbps"].as_f64().unwrap() > 0.0, "{object}");
+        assert_eq!(
+            (object["tier"].as_str(), object["threads"].as_u64()),
+            (Some("scalar"), Some(1))
+        );
+    }
+    // Two rows of tiles of two, of 4096 bytes each.
+    assert_eq!(objects[0]["bytes"], 16384);
+    let text = ok(&["bench", "--quick", "--size", "tile"]);
+    assert!(text.text().contains("bf16[8,128]{1,0:T(8,128)(2,1)}"), "{}", text.text());
+    fails(2, &["bench", "--size", "many"], &["many", "256K"]);
+    fails(2, &["bench", "--size", "0"], &["\"0\""]);
+    fails(2, &["bench", "f32[2]{0} -> f32[3]{0}"], &["[2]", "[3]"]);
+    fails(1, &["bench", "u8[1152921504606846976]{0}"], &["memory"]);
+}
