@@ -29,8 +29,8 @@
 //!
 //! - [`Shape`], [`Layout`], [`Tile`], [`ElementType`]: the description of an
 //!   array, read by [`str::parse`] and printed in XLA's notation;
-//! - [`Plan`]: how to write an array in one layout from another one, at the speed
-//!   of memory; [`Plan::explain`] tells what it does, [`PlanBuilder`] takes
+//! - [`Plan`]: how to write an array in one layout from another one, by loops and
+//!   vector kernels; [`Plan::explain`] tells what it does, [`PlanBuilder`] takes
 //!   options, [`Tier`] is the vector instructions that it uses;
 //! - [`tpu`]: the formats of TPU buffers that have names;
 //! - [`index`]: the formulas of the tiled-layout document, both directions;

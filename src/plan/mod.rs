@@ -37,8 +37,8 @@ const STREAM_FROM_BYTES: u64 = 6 << 20;
 /// A plan is made once for two shapes, in microseconds, and can be run any
 /// number of times, by any thread. It is chosen by what the two layouts do to
 /// the elements, not by their names: any layout that XLA's notation can write
-/// is right, and those that amount to copies, interleaving or transposing run at
-/// the speed of memory.
+/// is right, and those that amount to copies or interleaving run at the speed of
+/// memory beyond the caches. docs/performance.md has the figures.
 ///
 /// Host arrays are little-endian and dense, each element in whole bytes.
 /// Elements that have fewer bits in an image keep their low ones (of `pred`,
