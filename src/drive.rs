@@ -78,7 +78,7 @@ impl Buffers<'_> {
         // call reaches beyond the lengths that `Program::check` has compared the
         // buffers with; a `&` and a `&mut` do not overlap; `run` was chosen for a
         // `Tier`, which the CPU has.
-        unsafe { run(&call.strip, from, to) };
+        unsafe { run(&call.strip, &call.order, from, to) };
     }
 
     /// The ops on single bits.

@@ -10,7 +10,10 @@
 //!
 //! # The contract
 //!
-//! A kernel is called with a strip and two pointers, and may
+//! A kernel is called with a strip, the places of its blocks in the order in which
+//! to visit them, and two pointers. Where [`BlockOp::goes_by_order`] says no, or
+//! when it writes past the caches, it finds the places itself, line by line, and
+//! gets none. It may
 //!
 //! - read the bytes from `source` up to [`Strip::source_bytes`],
 //! - write the bytes from `destination` up to [`Strip::destination_bytes`], and
@@ -112,6 +115,14 @@ pub enum BlockOp {
     FillBits,
 }
 
+impl BlockOp {
+    /// Whether its kernels visit the blocks of a strip in the order that they are
+    /// told. That has to be all of them, and each once.
+    pub(crate) fn goes_by_order(self) -> bool {
+        matches!(self, BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Deinterleave { .. })
+    }
+}
+
 impl fmt::Display for BlockOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let truth = |truth: bool| if truth { "-truth" } else { "" };
@@ -133,6 +144,21 @@ impl fmt::Display for BlockOp {
             BlockOp::Fill => f.write_str("fill"),
             BlockOp::FillBits => f.write_str("fill-bits"),
         }
+    }
+}
+
+/// Where a block begins, in bytes from where its strip does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    source: usize,
+    destination: usize,
+}
+
+impl Place {
+    /// The pointers to it, from those to the strip.
+    #[inline(always)]
+    fn of(self, source: *const u8, destination: *mut u8) -> (*const u8, *mut u8) {
+        (source.wrapping_add(self.source), destination.wrapping_add(self.destination))
     }
 }
 
@@ -172,6 +198,46 @@ pub(crate) struct Strip {
 }
 
 impl Strip {
+    /// Where block `block` of line `line` begins.
+    #[inline(always)]
+    fn place(&self, line: usize, block: usize) -> Place {
+        Place {
+            source: line
+                .wrapping_mul(self.source_line)
+                .wrapping_add(block.wrapping_mul(self.source_step)),
+            destination: line
+                .wrapping_mul(self.destination_line)
+                .wrapping_add(block.wrapping_mul(self.destination_step)),
+        }
+    }
+
+    /// Where its blocks begin, line by line.
+    #[inline(always)]
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let strip = *self;
+        (0..strip.lines)
+            .flat_map(move |line| (0..strip.blocks).map(move |block| strip.place(line, block)))
+    }
+
+    /// Where its blocks begin, in an order without order.
+    ///
+    /// Within the caches prefetchers are in the way: runs of a few lines of cache
+    /// at regular distances go at 60 % of the speed that the same runs have when
+    /// they are visited in a random order (docs/performance.md has the figures).
+    pub(crate) fn shuffled(&self) -> Vec<Place> {
+        let mut places: Vec<Place> = self.places().collect();
+        // Fisher and Yates, with the generator of Knuth's MMIX.
+        let mut random: u64 = 1;
+        for left in (2..=places.len()).rev() {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let high = usize::try_from(random >> 33).unwrap_or_default();
+            places.swap(high % left, left - 1);
+        }
+        places
+    }
+
     /// How many bytes from the source pointer on a kernel may read. `None` where
     /// the number does not fit.
     pub(crate) fn source_bytes(&self, op: BlockOp) -> Option<usize> {
@@ -245,7 +311,8 @@ fn narrow_bytes(columns: usize, bits: u32) -> Option<usize> {
 }
 
 /// A kernel, to be called by the contract above.
-pub(crate) type Run = unsafe fn(strip: &Strip, source: *const u8, destination: *mut u8);
+pub(crate) type Run =
+    unsafe fn(strip: &Strip, order: &[Place], source: *const u8, destination: *mut u8);
 
 /// The kernel of a tier for an op. With `stream`, it writes past the caches
 /// where it can.
@@ -271,4 +338,30 @@ pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]
     x86::fence();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shuffling_visits_every_block_once() {
+        for (lines, blocks) in [(0, 3), (1, 0), (1, 1), (2, 1), (1, 2), (7, 9), (4, 32)] {
+            let strip = Strip {
+                lines,
+                source_line: 1000,
+                destination_line: 10_000,
+                blocks,
+                source_step: 7,
+                destination_step: 13,
+                ..Strip::default()
+            };
+            let in_order: Vec<Place> = strip.places().collect();
+            assert_eq!(in_order.len(), lines * blocks);
+            let mut shuffled = strip.shuffled();
+            assert!(in_order.len() < 9 || shuffled != in_order, "{lines} x {blocks}");
+            shuffled.sort();
+            assert_eq!(shuffled, in_order);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit, cast};
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4};
 
 use super::vector::{Algorithm, InstructionSet, Vector};
-use super::{Run, Strip};
+use super::{Place, Run, Strip};
 
 pub(super) struct Portable;
 
@@ -20,9 +20,14 @@ impl InstructionSet for Portable {
 /// # Safety
 ///
 /// The contract of [`kernel`](super).
-unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+unsafe fn entry<A: Algorithm>(
+    strip: &Strip,
+    order: &[Place],
+    source: *const u8,
+    destination: *mut u8,
+) {
     // SAFETY: the same contract; `V` needs no features.
-    unsafe { A::vectors::<V>(strip, source, destination) };
+    unsafe { A::vectors::<V>(strip, order, source, destination) };
 }
 
 #[derive(Clone, Copy)]
@@ -62,7 +67,7 @@ impl Vector for V {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: 16 bytes can be read, by the contract of the trait.
-        V(u8x16::new(unsafe { from.cast::<[u8; 16]>().read() }))
+        V(unsafe { from.cast::<u8x16>().read_unaligned() })
     }
 
     #[inline(always)]
@@ -73,7 +78,7 @@ impl Vector for V {
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: 16 bytes can be written, by the contract of the trait.
-        unsafe { to.cast::<[u8; 16]>().write(self.0.to_array()) };
+        unsafe { to.cast::<u8x16>().write_unaligned(self.0) };
     }
 
     #[inline(always)]

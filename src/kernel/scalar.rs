@@ -5,15 +5,28 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::vector::{Algorithm, InstructionSet};
-use super::{Run, Strip};
+use super::{Place, Run, Strip};
 
 /// The tier without vectors.
 pub(super) struct Scalar;
 
 impl InstructionSet for Scalar {
     fn entry<A: Algorithm>() -> Run {
-        A::elements
+        entry::<A>
     }
+}
+
+/// # Safety
+///
+/// The contract of [`kernel`](super).
+unsafe fn entry<A: Algorithm>(
+    strip: &Strip,
+    _order: &[Place],
+    source: *const u8,
+    destination: *mut u8,
+) {
+    // SAFETY: the same contract.
+    unsafe { A::elements(strip, source, destination) };
 }
 
 /// `count` places of one element each, at a fixed stride in bytes.
@@ -83,15 +96,7 @@ pub(super) fn blocks(
     source: *const u8,
     destination: *mut u8,
 ) -> impl Iterator<Item = (*const u8, *mut u8)> {
-    let strip = *strip;
-    (0..strip.lines).flat_map(move |line| {
-        let source = source.wrapping_add(line * strip.source_line);
-        let destination = destination.wrapping_add(line * strip.destination_line);
-        (0..strip.blocks).map(move |b| {
-            let source = source.wrapping_add(b * strip.source_step);
-            (source, destination.wrapping_add(b * strip.destination_step))
-        })
-    })
+    strip.places().map(move |place| place.of(source, destination))
 }
 
 /// The bits of `bytes` bytes, packed: of each byte the low `BITS` ones, or

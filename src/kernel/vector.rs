@@ -31,7 +31,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::scalar::{self, from, to};
-use super::{BlockOp, Run, Strip};
+use super::{BlockOp, Place, Run, Strip};
 
 /// A vector of an instruction set.
 ///
@@ -74,6 +74,18 @@ pub(super) trait Vector: Copy {
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self);
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self);
 
+    /// Interleaves four rows of bytes: four zips, where there is no shorter way.
+    #[inline(always)]
+    fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
+        weave_by_zips::<Self, 4, 8>(rows)
+    }
+
+    /// The inverse of [`interleave_bytes`](Vector::interleave_bytes).
+    #[inline(always)]
+    fn deinterleave_bytes(words: [Self; 4]) -> [Self; 4] {
+        unweave_by_zips::<Self, 4, 8>(words)
+    }
+
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     /// The least of each pair of bytes.
@@ -92,7 +104,12 @@ pub(super) trait Vector: Copy {
 /// has the instructions of `V`.
 pub(super) trait Algorithm {
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8);
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    );
 }
 
 /// An instruction set: how its features are turned on for an algorithm.
@@ -205,9 +222,31 @@ fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) ->
     (destination.addr() | steps).is_multiple_of(V::BYTES)
 }
 
-/// Interleaves `WAYS` rows: see the module.
+/// Interleaves `WAYS` rows.
 #[inline(always)]
 fn weave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    if WAYS == 4 && BITS == 8 {
+        let four = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
+        rows.copy_from_slice(&four);
+        return rows;
+    }
+    weave_by_zips::<V, WAYS, BITS>(rows)
+}
+
+/// Takes interleaved rows apart: the inverse of [`weave`].
+#[inline(always)]
+fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+    if WAYS == 4 && BITS == 8 {
+        let four = V::deinterleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
+        rows.copy_from_slice(&four);
+        return rows;
+    }
+    unweave_by_zips::<V, WAYS, BITS>(rows)
+}
+
+/// Interleaves `WAYS` rows: see the module.
+#[inline(always)]
+fn weave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
     let mut words = 1;
     while words < WAYS {
         let old = rows;
@@ -219,9 +258,11 @@ fn weave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> 
     rows
 }
 
-/// Takes interleaved rows apart: the inverse of [`weave`].
+/// The inverse of [`weave_by_zips`].
 #[inline(always)]
-fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+fn unweave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(
+    mut rows: [V; WAYS],
+) -> [V; WAYS] {
     let mut words = 1;
     while words < WAYS {
         let old = rows;
@@ -248,9 +289,16 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let ahead = ahead(strip.source_step, strip.columns);
-        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let mut places = blocks::<STREAM>(strip, order, strip.columns);
+        while let Some(place) = places.next() {
+            let ahead = places.ahead;
+            let (source, destination) = place.of(source, destination);
             // SAFETY: a block of the strip has `columns` bytes on both sides; the
             // CPU has `V`.
             unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead) };
@@ -260,80 +308,75 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     }
 }
 
-/// The pointers of each block of a strip, in the order that is best for memory.
-///
-/// Past the caches, that is the order in which the strip has them: prefetchers
-/// follow it. Within the caches, it was found to be better to take every other
-/// block of a line first, each together with the one half of the lines away;
-/// docs/performance.md has the figures and what is not known about them.
+/// Where the blocks of a strip begin, in the order in which to visit them: past
+/// the caches line by line, otherwise as `order` says.
 ///
 /// An iterator and no function that takes a closure: what is in a closure the
 /// compiler may leave outside of the function that has the CPU's features.
-struct Blocks<'a> {
+struct Blocks<'a, const STREAM: bool> {
     strip: &'a Strip,
-    source: *const u8,
-    destination: *mut u8,
-    /// In how many parts the lines are taken together.
-    halves: usize,
-    /// How often a line is gone along, with so many blocks left out in between.
-    turns: usize,
     line: usize,
-    turn: usize,
     block: usize,
-    half: usize,
+    order: std::slice::Iter<'a, Place>,
+    /// How far it is, in the source, to what is to be fetched meanwhile.
+    ahead: usize,
+    /// Past the caches: how far it is on the same line, so many blocks of which
+    /// are left then, and from the others.
+    same_line: (usize, usize),
+    next_line: usize,
 }
 
+/// How many bytes of the source are fetched ahead of those that are streamed.
+const AHEAD: usize = 8192;
+
+/// The blocks of a strip, of so many bytes each.
 #[inline(always)]
-fn blocks<const STREAM: bool>(
-    strip: &Strip,
-    source: *const u8,
-    destination: *mut u8,
-) -> Blocks<'_> {
-    let apart = !STREAM && strip.blocks > 1 && strip.lines.is_multiple_of(2) && strip.lines >= 8;
-    let (halves, turns) = if apart { (2, 2) } else { (1, 1) };
-    Blocks { strip, source, destination, halves, turns, line: 0, turn: 0, block: 0, half: 0 }
+fn blocks<'a, const STREAM: bool>(
+    strip: &'a Strip,
+    order: &'a [Place],
+    bytes: usize,
+) -> Blocks<'a, STREAM> {
+    // Hints: where they lead does not matter. Behind the last line it goes on as if
+    // there were another one, which there mostly is.
+    let ahead = AHEAD.div_ceil(bytes.max(1));
+    let (lines, ahead) = if STREAM && strip.lines > 1 && strip.blocks > 0 {
+        (ahead / strip.blocks, ahead % strip.blocks)
+    } else {
+        (0, ahead)
+    };
+    let Place { source, .. } = strip.place(lines, ahead);
+    let line = strip.source_line.wrapping_sub(strip.blocks.wrapping_mul(strip.source_step));
+    let (left, next_line) =
+        if strip.lines > 1 { (ahead, source.wrapping_add(line)) } else { (0, source) };
+    let same_line = (source, left);
+    Blocks { strip, line: 0, block: 0, order: order.iter(), ahead: 0, same_line, next_line }
 }
 
-impl Iterator for Blocks<'_> {
-    type Item = (*const u8, *mut u8);
+impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
+    type Item = Place;
 
     #[inline(always)]
-    fn next(&mut self) -> Option<Self::Item> {
-        let Strip { source_line, destination_line, source_step, destination_step, .. } =
-            *self.strip;
-        let lines = if self.halves == 2 { self.strip.lines / 2 } else { self.strip.lines };
-        if self.line == lines {
+    fn next(&mut self) -> Option<Place> {
+        if !STREAM {
+            let place = self.order.next().copied()?;
+            let next = self.order.as_slice().get(1).copied().unwrap_or(place);
+            self.ahead = next.source.wrapping_sub(place.source);
+            return Some(place);
+        }
+        let strip = self.strip;
+        if self.block == strip.blocks {
+            self.block = 0;
+            self.line += 1;
+        }
+        if self.line >= strip.lines || strip.blocks == 0 {
             return None;
         }
-        let (line, block) = (self.line + self.half * lines, self.block);
-        self.half += 1;
-        if self.half == self.halves {
-            self.half = 0;
-            self.block += self.turns;
-            if self.block >= self.strip.blocks {
-                self.turn += 1;
-                if self.turn == self.turns {
-                    self.turn = 0;
-                    self.line += 1;
-                }
-                self.block = self.turn;
-            }
-        }
-        let source = self.source.wrapping_add(line * source_line + block * source_step);
-        let destination =
-            self.destination.wrapping_add(line * destination_line + block * destination_step);
-        Some((source, destination))
+        let place = strip.place(self.line, self.block);
+        let (same_line, left) = self.same_line;
+        self.ahead = if self.block + left < strip.blocks { same_line } else { self.next_line };
+        self.block += 1;
+        Some(place)
     }
-}
-
-/// How many bytes of a row are fetched ahead of those that are streamed.
-const AHEAD: usize = 4096;
-
-/// How far it is to there, blocks of so many bytes of a row being `step` apart.
-#[inline(always)]
-fn ahead(step: usize, bytes: usize) -> usize {
-    // A hint: where it leads does not matter.
-    if bytes >= AHEAD { AHEAD } else { step.wrapping_mul(AHEAD.div_ceil(bytes.max(1))) }
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
@@ -363,20 +406,26 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         unsafe { scalar::run(source, destination, to_aligned) };
         at = to_aligned;
     }
-    while !STREAM && at + 8 * V::BYTES <= count {
-        // SAFETY: eight vectors from `at` on end within the run.
-        let eight = unsafe { load_row::<V, 8>(source.wrapping_add(at)) };
-        for (i, vector) in eight.into_iter().enumerate() {
-            // SAFETY: the same place in the destination.
-            unsafe { vector.store(destination.wrapping_add(at + i * V::BYTES)) };
+    while !STREAM && at + STRAIGHT <= count {
+        fetch::<V>(source.wrapping_add(at).wrapping_add(ahead), STRAIGHT);
+        for pair in 0..STRAIGHT / V::BYTES / 2 {
+            let (first, second) = (at + 2 * pair * V::BYTES, at + (2 * pair + 1) * V::BYTES);
+            // SAFETY: one of the vectors from `at` on, which end within the run.
+            let a = unsafe { V::load(source.wrapping_add(first)) };
+            // SAFETY: another one.
+            let b = unsafe { V::load(source.wrapping_add(second)) };
+            // SAFETY: the same places in the destination.
+            unsafe { a.store(destination.wrapping_add(first)) };
+            // SAFETY: as above.
+            unsafe { b.store(destination.wrapping_add(second)) };
         }
-        at += 8 * V::BYTES;
+        at += STRAIGHT;
     }
     while at + V::BYTES <= count {
         // SAFETY: a vector from `at` on ends within the run.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         if STREAM {
-            V::prefetch(source.wrapping_add(at + ahead));
+            V::prefetch(source.wrapping_add(at).wrapping_add(ahead));
         }
         // SAFETY: as above.
         unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
@@ -394,6 +443,21 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         unsafe { vector.store(destination.wrapping_add(last)) };
     }
 }
+
+/// So many bytes are moved without a loop, within the caches: an instruction that
+/// goes along a run teaches the prefetchers to go on behind its end.
+const STRAIGHT: usize = 512;
+
+/// Fetches so many bytes.
+#[inline(always)]
+fn fetch<V: Vector>(at: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(LINE) {
+        V::prefetch(at.wrapping_add(line * LINE));
+    }
+}
+
+/// The bytes of a line of the caches.
+const LINE: usize = 64;
 
 /// Vectors from one place on.
 ///
@@ -424,10 +488,15 @@ impl<const STREAM: bool> Algorithm for Fill<STREAM> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         // SAFETY: the CPU has `V`.
         let vector = unsafe { V::splat(strip.fill) };
-        for (_, destination) in blocks::<STREAM>(strip, source, destination) {
+        for (_, destination) in scalar::blocks(strip, source, destination) {
             let start = if STREAM { destination.addr().wrapping_neg() % V::BYTES } else { 0 };
             let start = start.min(strip.columns);
             // SAFETY: the first bytes of the block, up to the alignment.
@@ -474,12 +543,17 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let lanes = V::BYTES / WIDTH;
         if strip.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
@@ -487,17 +561,29 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let whole = strip.columns.is_multiple_of(lanes);
         let stream = STREAM && streams::<V>(strip, destination, 0);
         let full = strip.rows == WAYS;
-        let ahead = ahead(strip.source_step, strip.columns * WIDTH * WAYS);
-        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        while let Some(place) = places.next() {
+            let ahead = places.ahead;
+            let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
             let last = strip.columns - lanes;
             let mut column = 0;
+            if !STREAM && full {
+                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                    let to = destination.wrapping_add(column * WAYS * WIDTH);
+                    let at = column * WIDTH;
+                    // SAFETY: so many columns of each row, and their words.
+                    unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
+                    rows.fetch::<V>(at.wrapping_add(ahead), STRAIGHT / WAYS);
+                    column += STRAIGHT / WAYS / WIDTH;
+                }
+            }
             while column <= last {
                 // SAFETY: the columns from `column` on are a vector at least, in
                 // each row, and so are their words.
                 let words = unsafe { rows.load::<V>(column * WIDTH, full) };
                 if STREAM {
-                    rows.prefetch::<V>(column * WIDTH + ahead);
+                    rows.fetch::<V>((column * WIDTH).wrapping_add(ahead), V::BYTES);
                 }
                 let to = destination.wrapping_add(column * WAYS * WIDTH);
                 for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
@@ -537,6 +623,84 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
+/// Interleaves [`STRAIGHT`] bytes of all rows together.
+///
+/// # Safety
+///
+/// No row is missing, and in each its part of these bytes can be read from byte
+/// `at` on; their words can be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn interleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    to: *mut u8,
+) {
+    for i in 0..STRAIGHT / V::BYTES / WAYS {
+        // SAFETY: vector i of each row.
+        unsafe { interleave_one::<V, WAYS, BITS>(rows, at, to, i) };
+    }
+}
+
+/// Interleaves vector `i` from byte `at` on of each row.
+///
+/// # Safety
+///
+/// No row is missing; this vector can be read in each, and its words be written.
+/// The CPU has `V`.
+#[inline(always)]
+unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    to: *mut u8,
+    i: usize,
+) {
+    // SAFETY: by the contract of this function.
+    let vectors = unsafe { rows.load::<V>(at + i * V::BYTES, true) };
+    for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+        // SAFETY: by the contract of this function.
+        unsafe { words.store(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
+    }
+}
+
+/// The mirror of [`interleave_straight`].
+///
+/// # Safety
+///
+/// The words can be read, and their columns be written in each row. The CPU has
+/// `V`.
+#[inline(always)]
+unsafe fn deinterleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
+    source: *const u8,
+    to: *mut u8,
+    row_stride: usize,
+) {
+    for i in 0..STRAIGHT / V::BYTES / WAYS {
+        // SAFETY: the words of vector i of each row.
+        unsafe { deinterleave_one::<V, WAYS, BITS>(source, to, row_stride, i) };
+    }
+}
+
+/// The mirror of [`interleave_one`].
+///
+/// # Safety
+///
+/// The words of vector `i` of each row can be read, and be written there. The CPU
+/// has `V`.
+#[inline(always)]
+unsafe fn deinterleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+    source: *const u8,
+    to: *mut u8,
+    row_stride: usize,
+    i: usize,
+) {
+    // SAFETY: by the contract of this function.
+    let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(i * WAYS * V::BYTES)) };
+    for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+        // SAFETY: by the contract of this function.
+        unsafe { vector.store(to.wrapping_add(row * row_stride + i * V::BYTES)) };
+    }
+}
+
 /// The rows of a block, of which the last ones may be missing.
 struct Rows<const WAYS: usize> {
     first: *const u8,
@@ -550,11 +714,11 @@ impl<const WAYS: usize> Rows<WAYS> {
         Rows { first, stride: strip.row_stride, count: strip.rows }
     }
 
-    /// Fetches what [`load`](Self::load) will want there.
+    /// Fetches so many bytes of each row, from byte `at` on.
     #[inline(always)]
-    fn prefetch<V: Vector>(&self, at: usize) {
+    fn fetch<V: Vector>(&self, at: usize, bytes: usize) {
         for row in 0..WAYS {
-            V::prefetch(self.first.wrapping_add(row * self.stride + at));
+            fetch::<V>(self.first.wrapping_add((row * self.stride).wrapping_add(at)), bytes);
         }
     }
 
@@ -599,21 +763,42 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let lanes = V::BYTES / WIDTH;
         if strip.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
-        let ahead = ahead(strip.source_step, strip.columns * WAYS * WIDTH);
-        for (source, destination) in blocks::<STREAM>(strip, source, destination) {
+        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        while let Some(place) = places.next() {
+            let ahead = places.ahead;
+            let (source, destination) = place.of(source, destination);
             let last = strip.columns - lanes;
             let mut column = 0;
+            if !STREAM && strip.rows == WAYS {
+                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                    let from = source.wrapping_add(column * WAYS * WIDTH);
+                    let to = destination.wrapping_add(column * WIDTH);
+                    let stride = strip.row_stride;
+                    // SAFETY: so many columns of each row, and their words.
+                    unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
+                    fetch::<V>(from.wrapping_add(ahead), STRAIGHT);
+                    column += STRAIGHT / WAYS / WIDTH;
+                }
+                if column == strip.columns {
+                    continue;
+                }
+            }
             loop {
                 let (at, is_last) = if column < last { (column, false) } else { (last, true) };
                 let from = source.wrapping_add(at * WAYS * WIDTH);
@@ -622,7 +807,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let words = unsafe { load_row::<V, WAYS>(from) };
                 if STREAM {
                     for way in 0..WAYS {
-                        V::prefetch(from.wrapping_add(way * V::BYTES + ahead));
+                        V::prefetch(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
                     }
                 }
                 let to = destination.wrapping_add(at * WIDTH);
@@ -651,6 +836,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 /// of a row are read before the next one.
 const STRETCH: usize = 2048;
 
+/// And at most so many blocks.
+const IN_STRETCH: usize = 32;
+
 /// A stretch of each byte of the words, on its way.
 #[repr(align(64))]
 struct Stretch<const WAYS: usize>([[u8; STRETCH]; WAYS]);
@@ -661,7 +849,7 @@ struct Stretch<const WAYS: usize>([[u8; STRETCH]; WAYS]);
 fn stretches(strip: &Strip, row_step: usize) -> (usize, usize) {
     // Blocks whose rows go on in the next block are one long row.
     if row_step == strip.columns && strip.columns <= STRETCH {
-        (STRETCH / strip.columns, strip.columns)
+        ((STRETCH / strip.columns).min(IN_STRETCH), strip.columns)
     } else {
         (1, strip.columns.min(STRETCH))
     }
@@ -697,23 +885,33 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         if strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
         let (blocks, columns) = stretches(strip, strip.source_step);
+        let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
+            source: i * columns,
+            destination: i.wrapping_mul(strip.destination_step),
+        });
         let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
         for line in 0..strip.lines {
             let source = source.wrapping_add(line * strip.source_line);
             let destination = destination.wrapping_add(line * strip.destination_line);
             for first_block in (0..strip.blocks).step_by(blocks) {
                 let blocks = blocks.min(strip.blocks - first_block);
+                let order = order.get(..blocks).unwrap_or_default();
                 let source = source.wrapping_add(first_block * strip.source_step);
                 let destination = destination.wrapping_add(first_block * strip.destination_step);
                 for first_column in (0..strip.columns).step_by(columns) {
@@ -726,7 +924,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                         // SAFETY: `length` columns of rows that the strip has: of
                         // several blocks only where these are one long row.
                         unsafe {
-                            squeeze_rows::<V, BITS, TRUTH>(
+                            squeeze_rows::<V, BITS, TRUTH, STREAM>(
                                 rows,
                                 scalar::from(from, strip.row_stride),
                                 bytes.get_mut(..length).unwrap_or_default(),
@@ -752,13 +950,16 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                     match WAYS {
                         1 => {
                             // SAFETY: as above.
-                            unsafe { CopyRun::<STREAM>::vectors::<V>(&words, bytes, destination) }
+                            unsafe {
+                                CopyRun::<STREAM>::vectors::<V>(&words, order, bytes, destination)
+                            }
                         }
                         2 => {
                             // SAFETY: as above.
                             unsafe {
                                 Interleave::<2, 8, 1, STREAM>::vectors::<V>(
                                     &words,
+                                    order,
                                     bytes,
                                     destination,
                                 )
@@ -769,6 +970,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                             unsafe {
                                 Interleave::<4, 8, 1, STREAM>::vectors::<V>(
                                     &words,
+                                    order,
                                     bytes,
                                     destination,
                                 )
@@ -787,7 +989,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
 ///
 /// As many columns as `bytes` has can be read of each row; the CPU has `V`.
 #[inline(always)]
-unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool>(
+unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
     rows: usize,
     source: scalar::Places<*const u8>,
     bytes: &mut [u8],
@@ -801,12 +1003,12 @@ unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool>(
         }
     } else if rows == rows_of_byte {
         // SAFETY: the same rows, whose number the compiler knows here.
-        unsafe { squeeze_some::<V, BITS, TRUTH>(rows_of_byte, source, bytes) };
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows_of_byte, source, bytes) };
     } else if rows == 0 {
         bytes.fill(0);
     } else {
         // SAFETY: the same rows.
-        unsafe { squeeze_some::<V, BITS, TRUTH>(rows, source, bytes) };
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows, source, bytes) };
     }
 }
 
@@ -817,7 +1019,7 @@ unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool>(
 ///
 /// As there.
 #[inline(always)]
-unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool>(
+unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
     rows: usize,
     source: scalar::Places<*const u8>,
     bytes: &mut [u8],
@@ -829,7 +1031,7 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool>(
     loop {
         let at = column.min(last);
         // SAFETY: the columns from `at` on are a vector at least, in each row.
-        let mut byte = unsafe { squeeze_row::<V, TRUTH>(rows - 1, at, source, mask) };
+        let mut byte = unsafe { squeeze_row::<V, TRUTH, STREAM>(rows - 1, at, source, mask) };
         for above in (0..rows - 1).rev() {
             // The rows so far are no more bits than are left in a byte.
             byte = match BITS {
@@ -838,7 +1040,7 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool>(
                 _ => byte.shl::<4>(),
             };
             // SAFETY: as above.
-            byte = byte.or(unsafe { squeeze_row::<V, TRUTH>(above, at, source, mask) });
+            byte = byte.or(unsafe { squeeze_row::<V, TRUTH, STREAM>(above, at, source, mask) });
         }
         // SAFETY: as many bytes as were read of each row.
         unsafe { byte.store(bytes.as_mut_ptr().wrapping_add(at)) };
@@ -850,19 +1052,24 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool>(
 }
 
 /// The bits of a vector of bytes of one row that are kept, which `mask` has.
+/// Streaming, the next stretch of the row is fetched meanwhile.
 ///
 /// # Safety
 ///
 /// As many bytes can be read in this row, from byte `at` on; the CPU has `V`.
 #[inline(always)]
-unsafe fn squeeze_row<V: Vector, const TRUTH: bool>(
+unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     row: usize,
     at: usize,
     source: scalar::Places<*const u8>,
     mask: V,
 ) -> V {
+    let from = source.first.wrapping_add(row * source.stride + at);
+    if STREAM {
+        V::prefetch(from.wrapping_add(STRETCH));
+    }
     // SAFETY: by the contract of this function.
-    let vector = unsafe { V::load(source.first.wrapping_add(row * source.stride + at)) };
+    let vector = unsafe { V::load(from) };
     if TRUTH { vector.min(mask) } else { vector.and(mask) }
 }
 
@@ -893,17 +1100,26 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         if strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
         let (blocks, columns) = stretches(strip, strip.destination_step);
+        let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
+            source: i.wrapping_mul(strip.source_step),
+            destination: i * columns,
+        });
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
         for line in 0..strip.lines {
@@ -911,6 +1127,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             let destination = destination.wrapping_add(line * strip.destination_line);
             for first_block in (0..strip.blocks).step_by(blocks) {
                 let blocks = blocks.min(strip.blocks - first_block);
+                let order = order.get(..blocks).unwrap_or_default();
                 let source = source.wrapping_add(first_block * strip.source_step);
                 let destination = destination.wrapping_add(first_block * strip.destination_step);
                 for first_column in (0..strip.columns).step_by(columns) {
@@ -934,18 +1151,22 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                     match WAYS {
                         1 => {
                             // SAFETY: as above.
-                            unsafe { CopyRun::<false>::vectors::<V>(&words, source, bytes) }
+                            unsafe { CopyRun::<false>::vectors::<V>(&words, order, source, bytes) }
                         }
                         2 => {
                             // SAFETY: as above.
                             unsafe {
-                                Deinterleave::<2, 8, 1, false>::vectors::<V>(&words, source, bytes)
+                                Deinterleave::<2, 8, 1, false>::vectors::<V>(
+                                    &words, order, source, bytes,
+                                )
                             }
                         }
                         _ => {
                             // SAFETY: as above.
                             unsafe {
-                                Deinterleave::<4, 8, 1, false>::vectors::<V>(&words, source, bytes)
+                                Deinterleave::<4, 8, 1, false>::vectors::<V>(
+                                    &words, order, source, bytes,
+                                )
                             }
                         }
                     }
@@ -1084,7 +1305,12 @@ impl<const BITS: u32, const TRUTH: bool> Algorithm for Narrow<BITS, TRUTH> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         // SAFETY: the same contract. Words of 64 bits are vectors here.
         unsafe { Self::elements(strip, source, destination) };
     }
@@ -1103,7 +1329,12 @@ impl<const BITS: u32> Algorithm for Widen<BITS> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         // SAFETY: the same contract. Words of 64 bits are vectors here.
         unsafe { Self::elements(strip, source, destination) };
     }
@@ -1122,14 +1353,19 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let matrix = Matrix::new::<WIDTH>(strip);
         let lanes = V::BYTES / WIDTH;
         // More than 16 rows at a time are more than there are registers for.
         if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, source, destination) };
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
             if matrix.rows < lanes || matrix.columns < lanes {
                 // SAFETY: the same strip.
@@ -1282,7 +1518,12 @@ impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         // SAFETY: the same contract.
         unsafe { Self::elements(strip, source, destination) };
     }
@@ -1302,52 +1543,13 @@ impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         // SAFETY: the same contract.
         unsafe { Self::elements(strip, source, destination) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_block_is_visited_once_and_no_other() {
-        for lines in 0..20 {
-            for blocks_of_line in 0..7 {
-                let strip = Strip {
-                    lines,
-                    source_line: 1000,
-                    destination_line: 10_000,
-                    blocks: blocks_of_line,
-                    source_step: 7,
-                    destination_step: 13,
-                    ..Strip::default()
-                };
-                let expected: Vec<_> =
-                    scalar::blocks(&strip, std::ptr::null(), std::ptr::null_mut())
-                        .map(|(s, d)| (s.addr(), d.addr()))
-                        .collect();
-                let visited = |stream: bool| -> Vec<_> {
-                    let (source, destination) = (std::ptr::null(), std::ptr::null_mut());
-                    let all: Vec<_> = if stream {
-                        blocks::<true>(&strip, source, destination).collect()
-                    } else {
-                        blocks::<false>(&strip, source, destination).collect()
-                    };
-                    all.into_iter().map(|(s, d)| (s.addr(), d.addr())).collect()
-                };
-                if blocks_of_line == 0 {
-                    // No plan has a strip without blocks: `Strip::source_bytes`
-                    // has no answer for it.
-                    continue;
-                }
-                assert_eq!(visited(true), expected, "{lines} lines of {blocks_of_line}");
-                let mut apart = visited(false);
-                apart.sort();
-                assert_eq!(apart, expected, "{lines} lines of {blocks_of_line}");
-            }
-        }
     }
 }

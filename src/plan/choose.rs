@@ -155,8 +155,61 @@ fn leaves(
         BlockOp::Widen { .. } | BlockOp::Fill | BlockOp::FillBits => {}
     }
     let loops = extents(loops);
-    leaves.insert(0, Leaf { source, destination, loops, op: block.op, strip });
+    let leaf = Leaf { source, destination, loops, op: block.op, strip };
+    let parts = if elements.stream { vec![leaf] } else { leaf.split()? };
+    leaves.splice(0..0, parts);
     Some(leaves)
+}
+
+/// At most so many blocks of a line, and blocks in all, are visited in one call
+/// whose order is told.
+const BLOCKS: (usize, usize) = (64, 128);
+
+impl Leaf {
+    /// The same in calls of not too many blocks, where their order is told: one
+    /// for whole lots of them, and one for each rest.
+    fn split(self) -> Option<Vec<Leaf>> {
+        if !self.op.goes_by_order() {
+            return Some(vec![self]);
+        }
+        let Strip { lines, source_line, destination_line, .. } = self.strip;
+        let Strip { blocks, source_step, destination_step, .. } = self.strip;
+        let mut leaves = Vec::new();
+        for (first_block, block_lots, blocks) in lots(blocks, BLOCKS.0) {
+            for (first_line, line_lots, lines) in lots(lines, BLOCKS.1 / blocks) {
+                let mut leaf = self.clone();
+                (leaf.strip.blocks, leaf.strip.lines) = (blocks, lines);
+                for (first, lots, size, source, destination) in [
+                    (first_line, line_lots, lines, source_line, destination_line),
+                    (first_block, block_lots, blocks, source_step, destination_step),
+                ] {
+                    leaf.source = leaf.source.checked_add(bits(first, source)?)?;
+                    leaf.destination = leaf.destination.checked_add(bits(first, destination)?)?;
+                    if lots > 1 {
+                        let lots = u64::try_from(lots).ok()?;
+                        let (source, destination) = (bits(size, source)?, bits(size, destination)?);
+                        leaf.loops.push(Loop::new(lots, source, destination));
+                    }
+                }
+                leaves.push(leaf);
+            }
+        }
+        Some(leaves)
+    }
+}
+
+/// `count` things in lots of at most `size`: where they begin, how many lots and
+/// of what size, the rest last.
+fn lots(count: usize, size: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    let whole = count / size;
+    [(0, whole, size), (whole * size, 1, count % size)]
+        .into_iter()
+        .filter(|&(_, lots, size)| lots > 0 && size > 0)
+}
+
+/// So many steps of so many bytes, in bits.
+fn bits(count: usize, step: usize) -> Option<u64> {
+    u64::try_from(count.checked_mul(step)?).ok()?.checked_mul(8)
 }
 
 /// The kernel that fills a nest of padding whose elements have `bits` bits.
@@ -494,5 +547,54 @@ mod tests {
         };
         assert_eq!(of(10 * 32), "deinterleave4x8");
         assert_eq!(of(10 * 32 - 8), "transpose8");
+    }
+
+    #[test]
+    fn calls_of_too_many_blocks_are_split() {
+        let strip = Strip {
+            lines: 5,
+            source_line: 1 << 20,
+            destination_line: 3,
+            blocks: 2 * BLOCKS.0 + 1,
+            source_step: 7,
+            destination_step: 1 << 10,
+            columns: 2,
+            ..Strip::default()
+        };
+        let outer = Loop::new(9, 8 << 30, 8 << 30);
+        let loops = vec![outer];
+        let leaf = Leaf { source: 80, destination: 8, loops, op: BlockOp::Copy, strip };
+        // What is visited, in bits: by the loops but the outer one, lines and blocks.
+        let visited = |leaf: &Leaf| {
+            let mut places = vec![(leaf.source, leaf.destination)];
+            let along = |extent: usize, source, destination| {
+                let bits = |step: usize| u64::try_from(step).unwrap() * 8;
+                Loop::new(extent.try_into().unwrap(), bits(source), bits(destination))
+            };
+            let Strip { source_line, destination_line, .. } = leaf.strip;
+            let Strip { source_step, destination_step, .. } = leaf.strip;
+            let lines = along(leaf.strip.lines, source_line, destination_line);
+            let blocks = along(leaf.strip.blocks, source_step, destination_step);
+            for l in leaf.loops.iter().filter(|&&l| l != outer).chain([&lines, &blocks]) {
+                places = places
+                    .iter()
+                    .flat_map(|&(s, d)| {
+                        (0..l.extent).map(move |i| (s + i * l.source, d + i * l.destination))
+                    })
+                    .collect();
+            }
+            places
+        };
+        let mut expected = visited(&leaf);
+        let parts = leaf.split().unwrap();
+        for part in &parts {
+            assert!(part.strip.blocks <= BLOCKS.0, "{part:?}");
+            assert!(part.strip.blocks * part.strip.lines <= BLOCKS.1, "{part:?}");
+            assert_eq!(part.loops[0], outer);
+        }
+        let mut split: Vec<_> = parts.iter().flat_map(visited).collect();
+        split.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(split, expected);
     }
 }

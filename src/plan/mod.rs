@@ -27,10 +27,10 @@ use crate::error::{BufferError, Error};
 use crate::index::ImageMap;
 use crate::shape::Shape;
 
-/// A destination of so many bytes is written past the caches: it would not stay
-/// in them, and reading its lines before writing them costs a third of the
-/// time. docs/performance.md has the figures.
-const STREAM_FROM_BYTES: u64 = 6 << 20;
+/// From so many bytes on both sides together, the destination is written past the
+/// caches: it would not stay in them, and reading its lines before writing them
+/// costs a third of the time. docs/performance.md has the figures.
+const STREAM_FROM_BYTES: u64 = 12 << 20;
 
 /// How to write an array in one layout from the same array in another one.
 ///
@@ -168,8 +168,8 @@ impl PlanBuilder {
         let tier = self.tier.unwrap_or_else(Tier::best);
         let (source_bytes, destination_bytes) =
             (from.sizes()?.image_bytes, to.sizes()?.image_bytes);
-        let streams =
-            tier.streams() && self.stream.unwrap_or(destination_bytes >= STREAM_FROM_BYTES);
+        let both_bytes = source_bytes.saturating_add(destination_bytes);
+        let streams = tier.streams() && self.stream.unwrap_or(both_bytes >= STREAM_FROM_BYTES);
         let compiled = self.compile(from, to, tier, streams, source_bytes, destination_bytes);
         let (regions, body) = match compiled {
             Some((regions, nodes)) => {

@@ -7,7 +7,7 @@
 use super::choose::Leaf;
 use super::nest::Loop;
 use crate::cpu::Tier;
-use crate::kernel::{self, BlockOp, Run, Strip};
+use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) destination: u64,
     pub(crate) op: BlockOp,
     pub(crate) strip: Strip,
+    /// The blocks of the strip, where the kernel wants to be told.
+    pub(crate) order: Vec<Place>,
     /// `None` for the ops on single bits, which the driver does.
     pub(crate) run: Option<Run>,
 }
@@ -97,7 +99,9 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stream: bool) -> Option<Vec<Node>> {
                 return None;
             }
             let Leaf { source, destination, op, strip, .. } = first;
-            nodes.push(Node::Call(Call { source, destination, op, strip, run }));
+            let told = op.goes_by_order() && !stream;
+            let order = if told { strip.shuffled() } else { Vec::new() };
+            nodes.push(Node::Call(Call { source, destination, op, strip, order, run }));
             continue;
         };
         let start = first.destination;

@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 
 use super::super::vector::{Algorithm, InstructionSet, Vector};
-use super::super::{Run, Strip};
+use super::super::{Place, Run, Strip};
 use crate::cpu::with_features;
 
 pub(in super::super) struct Neon;
@@ -21,9 +21,14 @@ macro_rules! define_entry {
         ///
         /// The contract of [`kernel`](super::super); the CPU has these features.
         $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        unsafe fn entry<A: Algorithm>(
+            strip: &Strip,
+            order: &[Place],
+            source: *const u8,
+            destination: *mut u8,
+        ) {
             // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, source, destination) };
+            unsafe { A::vectors::<V>(strip, order, source, destination) };
         }
     };
 }

@@ -11,7 +11,7 @@
 use std::arch::x86_64::*;
 
 use super::super::vector::{Algorithm, InstructionSet, Vector};
-use super::super::{Run, Strip, portable};
+use super::super::{Place, Run, Strip, portable};
 use crate::cpu::with_features;
 
 pub(in super::super) struct Avx2;
@@ -28,9 +28,14 @@ macro_rules! define_entry {
         ///
         /// The contract of [`kernel`](super::super); the CPU has these features.
         $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        unsafe fn entry<A: Algorithm>(
+            strip: &Strip,
+            order: &[Place],
+            source: *const u8,
+            destination: *mut u8,
+        ) {
             // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, source, destination) };
+            unsafe { A::vectors::<V>(strip, order, source, destination) };
         }
     };
 }
@@ -150,6 +155,26 @@ impl Vector for V {
         let even = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(even));
         let odd = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(odd));
         (V(even), V(odd))
+    }
+
+    #[inline(always)]
+    fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
+        // Unpacking works within the halves. So that its results are in order,
+        // each row gets in its halves what belongs to each half of a result.
+        let turn = avx2!(_mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
+        let [a, b, c, d] = rows;
+        let a = avx2!(_mm256_permutevar8x32_epi32(a.0, turn));
+        let b = avx2!(_mm256_permutevar8x32_epi32(b.0, turn));
+        let c = avx2!(_mm256_permutevar8x32_epi32(c.0, turn));
+        let d = avx2!(_mm256_permutevar8x32_epi32(d.0, turn));
+        let (ab, ab_high) = (avx2!(_mm256_unpacklo_epi8(a, b)), avx2!(_mm256_unpackhi_epi8(a, b)));
+        let (cd, cd_high) = (avx2!(_mm256_unpacklo_epi8(c, d)), avx2!(_mm256_unpackhi_epi8(c, d)));
+        [
+            V(avx2!(_mm256_unpacklo_epi16(ab, cd))),
+            V(avx2!(_mm256_unpackhi_epi16(ab, cd))),
+            V(avx2!(_mm256_unpacklo_epi16(ab_high, cd_high))),
+            V(avx2!(_mm256_unpackhi_epi16(ab_high, cd_high))),
+        ]
     }
 
     #[inline(always)]

@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 
 use super::super::vector::{Algorithm, InstructionSet, Vector};
-use super::super::{Run, Strip};
+use super::super::{Place, Run, Strip};
 use super::avx2;
 use crate::cpu::with_features;
 
@@ -26,9 +26,14 @@ macro_rules! define_entry {
         ///
         /// The contract of [`kernel`](super::super); the CPU has these features.
         $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        unsafe fn entry<A: Algorithm>(
+            strip: &Strip,
+            order: &[Place],
+            source: *const u8,
+            destination: *mut u8,
+        ) {
             // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, source, destination) };
+            unsafe { A::vectors::<V>(strip, order, source, destination) };
         }
     };
 }
@@ -110,6 +115,11 @@ unzip_index!(unzip64, u64, 8);
 const QUARTERS: [[u64; 8]; 2] = [[0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15]];
 /// The even eighths, then the odd ones.
 const EVEN_THEN_ODD: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+
+/// Four times four elements of 32 bits, turned.
+const TURN: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
+/// In each quarter, four times four bytes, turned.
+const GATHER: [[u8; 16]; 4] = [[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]; 4];
 
 impl V {
     #[inline(always)]
@@ -210,6 +220,44 @@ impl Vector for V {
                 (self.permute::<64>(other, even), self.permute::<64>(other, odd))
             }
         }
+    }
+
+    #[inline(always)]
+    fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
+        // Unpacking works within the quarters. So that its results are in order,
+        // each row gets its quarters where the words of a result come from.
+        let turn = avx512!(TURN.vector());
+        let [a, b, c, d] = rows;
+        let a = avx512!(_mm512_permutexvar_epi32(turn, a.0));
+        let b = avx512!(_mm512_permutexvar_epi32(turn, b.0));
+        let c = avx512!(_mm512_permutexvar_epi32(turn, c.0));
+        let d = avx512!(_mm512_permutexvar_epi32(turn, d.0));
+        let (ab, ab_high) =
+            (avx512!(_mm512_unpacklo_epi8(a, b)), avx512!(_mm512_unpackhi_epi8(a, b)));
+        let (cd, cd_high) =
+            (avx512!(_mm512_unpacklo_epi8(c, d)), avx512!(_mm512_unpackhi_epi8(c, d)));
+        [
+            V(avx512!(_mm512_unpacklo_epi16(ab, cd))),
+            V(avx512!(_mm512_unpackhi_epi16(ab, cd))),
+            V(avx512!(_mm512_unpacklo_epi16(ab_high, cd_high))),
+            V(avx512!(_mm512_unpackhi_epi16(ab_high, cd_high))),
+        ]
+    }
+
+    #[inline(always)]
+    fn deinterleave_bytes(words: [Self; 4]) -> [Self; 4] {
+        // Four bytes of each row beside each other, then those of a row together.
+        let gather = avx512!(GATHER.vector());
+        let [a, b, c, d] = words;
+        let a = V(avx512!(_mm512_shuffle_epi8(a.0, gather)));
+        let b = V(avx512!(_mm512_shuffle_epi8(b.0, gather)));
+        let c = V(avx512!(_mm512_shuffle_epi8(c.0, gather)));
+        let d = V(avx512!(_mm512_shuffle_epi8(d.0, gather)));
+        let (ab, ab_odd) = a.unzip::<32>(b);
+        let (cd, cd_odd) = c.unzip::<32>(d);
+        let (first, third) = ab.unzip::<32>(cd);
+        let (second, fourth) = ab_odd.unzip::<32>(cd_odd);
+        [first, second, third, fourth]
     }
 
     #[inline(always)]
