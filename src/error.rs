@@ -174,6 +174,11 @@ pub enum ShapeError {
         /// The index.
         index: u64,
     },
+    /// Which layout a TPU gives to arrays of a type is not known.
+    NoTpuLayout {
+        /// The type of the elements.
+        element_type: ElementType,
+    },
 }
 
 /// Why an index has no place.
@@ -373,6 +378,11 @@ impl fmt::Display for ShapeError {
             ShapeError::EmptySplit { dimension } => {
                 write!(f, "a split config splits dimension {dimension} nowhere")
             }
+            ShapeError::NoTpuLayout { element_type } => write!(
+                f,
+                "which layout a TPU gives to arrays of {element_type} is not known; \
+                 it is for pred and types of 2, 4, 8, 16 and 32 bits"
+            ),
             ShapeError::SplitIndexTooLarge { dimension, index } => write!(
                 f,
                 "a split config splits dimension {dimension} at {index}, which is not below 2^63"

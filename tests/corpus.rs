@@ -5,7 +5,7 @@ mod common;
 
 use common::{host_bytes, json_lines, lines, reduced, shape, text};
 use relayout::index::{ImageMap, linear_index};
-use relayout::{AnyShape, Shape, Step, oracle};
+use relayout::{AnyShape, Shape, Step, oracle, tpu};
 
 #[test]
 fn texts_that_xla_reads_print_as_it_prints_them() {
@@ -193,6 +193,21 @@ fn tpu_buffers_have_the_bytes_that_the_compiler_gave_them() {
         let bytes = case["bytes"].as_u64().unwrap();
         assert_eq!(shape(text).array_size_bytes(), Ok(bytes), "{text} on {}", case["chip"]);
         assert_eq!(sizes.image_bytes, bytes, "{text} on {}", case["chip"]);
+    }
+}
+
+#[test]
+fn tpu_buffers_have_the_layout_that_the_compiler_gave_them() {
+    for case in &json_lines("tpu_layouts.jsonl") {
+        let given = shape(text(case, "shape"));
+        let chip = text(case, "chip").parse().unwrap();
+        let (element_type, bounds) = (given.element_type(), given.bounds().unwrap());
+        let layout = tpu::default_layout(chip, element_type, &bounds).unwrap();
+        assert_eq!(given.with_layout(layout.clone()).unwrap(), given);
+        let ranked = tpu::ranked_layouts(chip, element_type, &bounds).unwrap();
+        assert_eq!(ranked[0], layout, "{given}");
+        let rank = bounds.len();
+        assert_eq!(ranked.len(), (rank * rank.saturating_sub(1)).max(1), "{given}");
     }
 }
 

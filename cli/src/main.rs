@@ -27,6 +27,7 @@ mod explain;
 mod failure;
 mod files;
 mod index;
+mod layout;
 mod npy;
 mod parse;
 mod plan;
@@ -58,6 +59,7 @@ Examples:
   relayout explain 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
   relayout explain --plan 'bf16[1000,300]{1,0:T(8,128)(2,1)}'
   relayout draw 'f32[3,5]{1,0:T(2,2)}'
+  relayout layout 'bf16[1000,3]' --chip v5e
   relayout pack weights.npy --to '{1,0:T(8,128)(2,1)}' -o weights.image --verify
   relayout unpack weights.image --from 'bf16[100,300]{1,0:T(8,128)(2,1)}' -o back.npy
   relayout bench --quick";
@@ -68,6 +70,7 @@ enum Command {
     Explain(explain::Arguments),
     Index(index::Arguments),
     Draw(draw::Arguments),
+    Layout(layout::Arguments),
     Pack(convert::PackArguments),
     Unpack(convert::UnpackArguments),
     Convert(convert::ConvertArguments),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Pack(arguments) => convert::pack(&arguments),
         Command::Unpack(arguments) => convert::unpack(&arguments),
         Command::Convert(arguments) => convert::convert(&arguments),

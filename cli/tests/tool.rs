@@ -171,6 +171,38 @@ fn explain_has_all_keys_in_their_order() {
 }
 
 #[test]
+fn layout_tells_what_a_tpu_gives_and_what_is_next() {
+    let text = ok(&["layout", "bf16[1000,3]", "--chip", "v5e"]);
+    let lines: Vec<&str> = text.text().lines().collect();
+    assert_eq!(lines[0], "bf16[1000,3]{0,1:T(4,128)(2,1)}");
+    assert!(lines[1].contains("8,192 bytes, of which 2,192 are padding"), "{}", lines[1]);
+    assert!(lines[2].contains("{1,0:T(8,128)(2,1)}: 256,000 bytes"), "{}", lines[2]);
+
+    let shapes = "f32[100,30]{1,0:T(2,2)}\n\nf32[3\ns8[]\n";
+    let outcome = relayout_with(&["layout", "--chip", "TPU7x", "--json", "-"], shapes);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("line 3"), "{}", outcome.stderr);
+    let lines: Vec<Value> =
+        outcome.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["shape"], "f32[100,30]{0,1:T(8,128)}");
+    assert_eq!(lines[0]["chip"], "7x");
+    assert_eq!(lines[0]["image_bytes"], 32 * 128 * 4);
+    assert_eq!(lines[0]["runner_up"]["shape"], "f32[100,30]{1,0:T(8,128)}");
+    assert_eq!(lines[0]["runner_up"]["image_bytes"], 104 * 128 * 4);
+    assert_eq!(lines[1]["shape"], "s8[]{:T(512)}");
+    assert_eq!(lines[1]["runner_up"], Value::Null);
+
+    let outcome = relayout_with(&["layout", "--chip", "v5e", "f64[3]", "f32[?,3]"], "");
+    assert_eq!((outcome.code, outcome.text()), (2, ""));
+    assert!(outcome.stderr.contains("f64"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("dimension 0 has no bound"), "{}", outcome.stderr);
+    let outcome = relayout_with(&["layout", "--chip", "v8", "f32[3]"], "");
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("v5p"), "{}", outcome.stderr);
+}
+
+#[test]
 fn explain_takes_many_shapes_and_goes_on_after_a_bad_one() {
     let shapes = "bf16[16,128]{1,0:T(8,128)(2,1)}\nf32[?]\nu8[\n\ns4[8]{0:E(4)}\n\n";
     let outcome = relayout_with(&["explain", "--json", "pred[]", "-"], shapes);
@@ -666,7 +698,7 @@ fn a_shape_larger_than_memory_is_refused() {
 #[test]
 fn help_shows_examples_and_bad_usage_is_2() {
     assert!(ok(&["--help"]).text().contains("Examples:"));
-    for command in ["parse", "explain", "index", "draw", "pack", "unpack", "convert"] {
+    for command in ["parse", "explain", "index", "draw", "layout", "pack", "unpack", "convert"] {
         assert!(ok(&[command, "--help"]).text().contains("Examples:"), "{command}");
     }
     assert!(ok(&["--version"]).text().starts_with("relayout "));

@@ -1,13 +1,4 @@
 //! The formats of TPU buffers that have names.
-//!
-//! A TPU's memory and registers are made of words of 32 bits: a register holds 8
-//! rows of 128 words. Elements narrower than a word share one with the elements
-//! of the same column in the rows below, so that a word is always one column:
-//! two rows of 16 bits, four of 8, thirty-two of 1. That is what the second tile
-//! of each format says.
-//!
-//! A plan does not know these names. It finds the same kernels for any layout
-//! whose words are made the same way.
 
 use crate::element::ElementType;
 use crate::error::ShapeError;
