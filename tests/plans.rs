@@ -269,6 +269,32 @@ fn ragged_bounds() {
     }
 }
 
+/// From words of elements of one dimension to words of those of another one, with
+/// whole and ragged tiles, below and above what kernels take at a time.
+#[test]
+fn words_of_other_dimensions() {
+    let bounds = [[8, 8], [16, 24], [128, 128], [130, 257], [31, 264], [300, 40]];
+    let tiles =
+        [("bf16", "(8,128)(2,1)", "(16,128)(2,1)"), ("s8", "(8,128)(4,1)", "(32,128)(4,1)")];
+    for [rows, columns] in bounds {
+        for (element_type, a, b) in tiles {
+            for (a, b) in [(a, a), (a, b), (b, a)] {
+                let at = |order: &str, tiles: &str| {
+                    shape(&format!("{element_type}[{rows},{columns}]{{{order}:T{tiles}}}"))
+                };
+                Case::new(&at("0,1", a), &at("1,0", b)).check_all();
+                Case::new(&at("1,0", a), &at("0,1", b)).check_all();
+                let at = |order: &str, tiles: &str| {
+                    let most = rows.min(17);
+                    shape(&format!("{element_type}[{most},9,{columns}]{{{order}:T{tiles}}}"))
+                };
+                Case::new(&at("2,0,1", a), &at("2,1,0", b)).check_all();
+                Case::new(&at("2,1,0", a), &at("2,0,1", b)).check_all();
+            }
+        }
+    }
+}
+
 /// Transposes of every width, around the elements of a vector.
 #[test]
 fn swapped_dimensions() {

@@ -25,6 +25,7 @@
 //! proves it. Nothing need be aligned.
 
 mod scalar;
+mod transpose;
 mod vector;
 
 #[cfg(target_arch = "aarch64")]
@@ -95,6 +96,23 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
+    /// Rows of words into columns, and `ways` of these into words again: from
+    /// words of elements that were beside each other in one dimension to words of
+    /// those beside each other in another one, the dimensions swapped.
+    TransposeInterleave {
+        /// Elements in a word, on both sides.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// `ways` rows of words into as many rows of words, in which those elements
+    /// share a word that had the same word number in different rows.
+    Exchange {
+        /// Elements in a word, which is as many as there are rows.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
     /// Single elements from any places to any places.
     Strided {
         /// Width of an element.
@@ -137,6 +155,10 @@ impl fmt::Display for BlockOp {
             BlockOp::Narrow { bits, truth: t } => write!(f, "narrow{bits}{}", truth(t)),
             BlockOp::Widen { bits } => write!(f, "widen{bits}"),
             BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
+            BlockOp::TransposeInterleave { ways, bits } => {
+                write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
+            }
+            BlockOp::Exchange { ways, bits } => write!(f, "exchange{ways}x{bits}"),
             BlockOp::Strided { bits } => write!(f, "strided{bits}"),
             BlockOp::Bits { source_bits, destination_bits, truth: t } => {
                 write!(f, "bits{source_bits}to{destination_bits}{}", truth(t))
@@ -175,6 +197,8 @@ impl Place {
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen | element column | element column |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
+/// | transpose-interleave | row · row_stride + word column | (column / ways) · column_stride + words ways · row … |
+/// | exchange | row · row_stride + word column | way · column_stride + word column |
 /// | strided | column · row_stride | column · column_stride |
 ///
 /// Behind the columns, `pad` bytes of zeros are written in the destination.
@@ -238,6 +262,13 @@ impl Strip {
         places
     }
 
+    /// Of a transpose: whether it goes along the columns, because these are further
+    /// from each other than the rows. Of what is far apart the nearest cache holds
+    /// few, as powers of two put all into the same few places.
+    pub(crate) fn goes_by_columns(&self) -> bool {
+        self.column_stride > self.row_stride
+    }
+
     /// How many bytes from the source pointer on a kernel may read. `None` where
     /// the number does not fit.
     pub(crate) fn source_bytes(&self, op: BlockOp) -> Option<usize> {
@@ -246,6 +277,10 @@ impl Strip {
             BlockOp::Copy => self.columns,
             BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => {
                 rows.checked_add(self.columns.checked_mul(bytes(bits))?)?
+            }
+            BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
+                let word = bytes(ways.checked_mul(bits)?);
+                rows.checked_add(self.columns.checked_mul(word)?)?
             }
             BlockOp::Squeeze { .. } => rows.checked_add(self.columns)?,
             BlockOp::Deinterleave { ways, bits } => {
@@ -287,6 +322,21 @@ impl Strip {
                 .checked_sub(1)?
                 .checked_mul(self.column_stride)?
                 .checked_add(self.rows.checked_mul(bytes(bits))?)?,
+            // Words of some columns each, as many of them as rows for each column.
+            BlockOp::TransposeInterleave { ways, bits } => {
+                let ways_wide = usize::try_from(ways).ok()?;
+                let words = self.rows.checked_mul(ways_wide)?;
+                self.columns
+                    .checked_sub(1)?
+                    .checked_div(ways_wide)?
+                    .checked_mul(self.column_stride)?
+                    .checked_add(words.checked_mul(bytes(ways.checked_mul(bits)?))?)?
+            }
+            BlockOp::Exchange { ways, bits } => usize::try_from(ways)
+                .ok()?
+                .checked_sub(1)?
+                .checked_mul(self.column_stride)?
+                .checked_add(self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?)?,
             BlockOp::Strided { bits } => self
                 .columns
                 .checked_sub(1)?

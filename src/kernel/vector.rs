@@ -31,6 +31,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::scalar::{self, from, to};
+use super::transpose::{Exchange, Transpose, TransposeElements, TransposeInterleave};
 use super::{BlockOp, Place, Run, Strip};
 
 /// A vector of an instruction set.
@@ -188,6 +189,10 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::Transpose { bits: 16 } => entry!(Transpose, 16, 2),
         Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
         Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
+        Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),
+        Op::TransposeInterleave { ways: 4, bits: 8 } => entry!(TransposeInterleave, 4, 8, 1),
+        Op::Exchange { ways: 2, bits: 16 } => entry!(Exchange, 2, 16, 2),
+        Op::Exchange { ways: 4, bits: 8 } => entry!(Exchange, 4, 8, 1),
         Op::Transpose { bits: 128 } => I::entry::<TransposeElements<16>>(),
         Op::Strided { bits: 8 } => I::entry::<Strided<1>>(),
         Op::Strided { bits: 16 } => I::entry::<Strided<2>>(),
@@ -217,14 +222,16 @@ unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) {
 /// Whether every block of a strip, and every row of it in the destination, begins
 /// where a vector can be streamed to.
 #[inline(always)]
-fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
+pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
     let steps = strip.destination_line | strip.destination_step | row_stride;
     (destination.addr() | steps).is_multiple_of(V::BYTES)
 }
 
 /// Interleaves `WAYS` rows.
 #[inline(always)]
-fn weave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(
+    mut rows: [V; WAYS],
+) -> [V; WAYS] {
     if WAYS == 4 && BITS == 8 {
         let four = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
         rows.copy_from_slice(&four);
@@ -235,7 +242,9 @@ fn weave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> 
 
 /// Takes interleaved rows apart: the inverse of [`weave`].
 #[inline(always)]
-fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WAYS]) -> [V; WAYS] {
+pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(
+    mut rows: [V; WAYS],
+) -> [V; WAYS] {
     if WAYS == 4 && BITS == 8 {
         let four = V::deinterleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
         rows.copy_from_slice(&four);
@@ -457,7 +466,7 @@ fn fetch<V: Vector>(at: *const u8, bytes: usize) {
 }
 
 /// The bytes of a line of the caches.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 
 /// Vectors from one place on.
 ///
@@ -465,7 +474,7 @@ const LINE: usize = 64;
 ///
 /// Their bytes can be read; the CPU has `V`.
 #[inline(always)]
-unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) -> [V; COUNT] {
+pub(super) unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) -> [V; COUNT] {
     // SAFETY: the first of them.
     let mut vectors = [unsafe { V::load(source) }; COUNT];
     for (i, vector) in vectors.iter_mut().enumerate().skip(1) {
@@ -1336,195 +1345,6 @@ impl<const BITS: u32> Algorithm for Widen<BITS> {
         destination: *mut u8,
     ) {
         // SAFETY: the same contract. Words of 64 bits are vectors here.
-        unsafe { Self::elements(strip, source, destination) };
-    }
-}
-
-/// [`BlockOp::Transpose`], `WIDTH` being the bytes of an element.
-struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
-
-impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
-    for Transpose<BITS, WIDTH, STREAM>
-{
-    #[inline(always)]
-    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
-        // SAFETY: the same contract.
-        unsafe { TransposeElements::<WIDTH>::elements(strip, source, destination) };
-    }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        order: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        let matrix = Matrix::new::<WIDTH>(strip);
-        let lanes = V::BYTES / WIDTH;
-        // More than 16 rows at a time are more than there are registers for.
-        if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            if matrix.rows < lanes || matrix.columns < lanes {
-                // SAFETY: the same strip.
-                return unsafe { Self::elements(strip, source, destination) };
-            }
-        }
-        let blocks = Strip { blocks: matrix.blocks, ..*strip };
-        for (source, destination) in scalar::blocks(&blocks, source, destination) {
-            // SAFETY: a block of the strip, or all of them, which has as many rows
-            // and columns as a vector has elements.
-            match lanes {
-                2 => {
-                    // SAFETY: as above.
-                    unsafe { matrix.transpose::<V, 2, BITS, WIDTH, STREAM>(source, destination) }
-                }
-                4 => {
-                    // SAFETY: as above.
-                    unsafe { matrix.transpose::<V, 4, BITS, WIDTH, STREAM>(source, destination) }
-                }
-                8 => {
-                    // SAFETY: as above.
-                    unsafe { matrix.transpose::<V, 8, BITS, WIDTH, STREAM>(source, destination) }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe { matrix.transpose::<V, 16, BITS, WIDTH, STREAM>(source, destination) }
-                }
-            }
-        }
-    }
-}
-
-/// A matrix to be transposed: one block of a strip; or all of them, where the
-/// blocks continue each other's rows or columns.
-struct Matrix {
-    blocks: usize,
-    rows: usize,
-    columns: usize,
-    /// Rows and columns of one block of the strip.
-    block: (usize, usize),
-    /// Where row r of block b begins in the source: b · step + r · stride.
-    row: (usize, usize),
-    /// And column c in the destination.
-    column: (usize, usize),
-}
-
-impl Matrix {
-    #[inline(always)]
-    fn new<const WIDTH: usize>(strip: &Strip) -> Matrix {
-        let (rows, columns) = (strip.rows, strip.columns);
-        let one = Matrix {
-            blocks: strip.blocks,
-            rows,
-            columns,
-            block: (rows, columns),
-            row: (0, strip.row_stride),
-            column: (0, strip.column_stride),
-        };
-        if strip.source_step == columns * WIDTH {
-            let column = (strip.destination_step, strip.column_stride);
-            Matrix { blocks: 1, columns: columns * strip.blocks, column, ..one }
-        } else if strip.destination_step == rows * WIDTH {
-            let row = (strip.source_step, strip.row_stride);
-            Matrix { blocks: 1, rows: rows * strip.blocks, row, ..one }
-        } else {
-            one
-        }
-    }
-
-    /// # Safety
-    ///
-    /// The matrix is at these places, and has at least `LANES` rows and columns,
-    /// which is what a `V` takes. The CPU has `V`.
-    #[inline(always)]
-    unsafe fn transpose<
-        V: Vector,
-        const LANES: usize,
-        const BITS: u32,
-        const WIDTH: usize,
-        const STREAM: bool,
-    >(
-        &self,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        let place = |at: usize, in_block: usize, (step, stride): (usize, usize)| {
-            if step == 0 { at * stride } else { at / in_block * step + at % in_block * stride }
-        };
-        let (last_row, last_column) = (self.rows - LANES, self.columns - LANES);
-        let mut column = 0;
-        loop {
-            let at_column = column.min(last_column);
-            let columns: [*mut u8; LANES] = std::array::from_fn(|i| {
-                destination.wrapping_add(place(at_column + i, self.block.1, self.column))
-            });
-            let starts = columns.iter().fold(0, |all, column| all | column.addr());
-            let stream = STREAM && V::BYTES == 64 && starts.is_multiple_of(V::BYTES);
-            let mut row = 0;
-            loop {
-                let at_row = row.min(last_row);
-                // SAFETY: the CPU has `V`.
-                let mut rows = [unsafe { V::splat(0) }; LANES];
-                for (i, vector) in rows.iter_mut().enumerate() {
-                    let from = source
-                        .wrapping_add(place(at_row + i, self.block.0, self.row))
-                        .wrapping_add(at_column * WIDTH);
-                    // SAFETY: `LANES` columns of one row, at most the last ones.
-                    *vector = unsafe { V::load(from) };
-                }
-                let turned = weave::<V, LANES, BITS>(rows);
-                for (column, vector) in columns.iter().zip(turned) {
-                    let to = column.wrapping_add(at_row * WIDTH);
-                    if stream && at_row == row {
-                        // SAFETY: `LANES` rows of one column; whole vectors from
-                        // an aligned start.
-                        unsafe { vector.stream(to) };
-                    } else {
-                        // SAFETY: `LANES` rows of one column, at most the last.
-                        unsafe { vector.store(to) };
-                    }
-                }
-                if row >= last_row {
-                    break;
-                }
-                row += LANES;
-            }
-            if column >= last_column {
-                break;
-            }
-            column += LANES;
-        }
-    }
-}
-
-/// [`BlockOp::Transpose`] element by element: of those that fill a vector, and
-/// of what is too small for vectors.
-struct TransposeElements<const WIDTH: usize>;
-
-impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
-    #[inline(always)]
-    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
-        for (source, destination) in scalar::blocks(strip, source, destination) {
-            for column in 0..strip.columns {
-                let from = from(source.wrapping_add(column * WIDTH), strip.row_stride);
-                let to = to(destination.wrapping_add(column * strip.column_stride), WIDTH);
-                // SAFETY: one column of the block.
-                unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
-            }
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
         unsafe { Self::elements(strip, source, destination) };
     }
 }

@@ -60,6 +60,8 @@ struct Block {
     columns: Option<Loop>,
     /// Whether the op writes the padding behind the rows, and the columns.
     pads: (bool, bool),
+    /// What else it takes, without padding.
+    more: Vec<Loop>,
 }
 
 /// The kernels that carry out a nest of data. `None` where a number does not fit
@@ -81,7 +83,7 @@ fn leaves(
     let mut leaves = Vec::new();
 
     // Padding that the op does not write with its data.
-    let mut inner = Vec::new();
+    let mut inner: Vec<Loop> = block.more.iter().map(|l| l.as_padding()).collect();
     for (taken, pads) in [(block.rows, block.pads.0), (block.columns, block.pads.1)] {
         match taken {
             Some(l) if pads => inner.push(l.as_padding()),
@@ -115,7 +117,19 @@ fn leaves(
         }
     }
     let unit = |stride: u64| if on_bits { usize::try_from(stride).ok() } else { bytes(stride) };
-    let mut strip = if on_bits { strip_of(None, None)? } else { take_strip(&mut loops, elements)? };
+    let mut strip = match block.op {
+        BlockOp::Bits { .. } => strip_of(None, None)?,
+        BlockOp::Transpose { .. } => {
+            let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(block.bits));
+            take_panels(&mut loops, run(block.rows), run(block.columns), elements)?
+        }
+        BlockOp::TransposeInterleave { ways, .. } => {
+            let square = u64::from(ways).checked_mul(ways.into())?.checked_mul(block.bits)?;
+            let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(square));
+            take_panels(&mut loops, run(block.rows), run(block.columns), elements)?
+        }
+        _ => take_strip(&mut loops, elements)?,
+    };
     if let Some(rows) = block.rows {
         strip.rows = usize::try_from(rows.extent).ok()?;
     }
@@ -147,6 +161,15 @@ fn leaves(
         BlockOp::Transpose { .. } => {
             strip.row_stride = bytes(rows?.source)?;
             strip.column_stride = bytes(columns?.destination)?;
+        }
+        BlockOp::TransposeInterleave { ways, .. } => {
+            strip.row_stride = bytes(rows?.source)?;
+            strip.column_stride = bytes(columns?.destination)?;
+            strip.columns = strip.columns.checked_mul(usize::try_from(ways).ok()?)?;
+        }
+        BlockOp::Exchange { .. } => {
+            strip.row_stride = bytes(rows?.source)?;
+            strip.column_stride = bytes(block.more.first()?.destination)?;
         }
         BlockOp::Strided { .. } | BlockOp::Bits { .. } => {
             strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
@@ -260,12 +283,15 @@ fn block_of_bits(loops: &mut Vec<Loop>, _source: u64, elements: &Elements) -> Bl
         rows: None,
         columns: loops.pop(),
         pads: (false, false),
+        more: Vec::new(),
     }
 }
 
 fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<Block> {
     let none = (None, None, (false, false));
-    let block = |op, bits, (rows, columns, pads)| Some(Block { op, bits, rows, columns, pads });
+    let block = |op, bits, (rows, columns, pads)| {
+        Some(Block { op, bits, rows, columns, pads, more: Vec::new() })
+    };
     let mut bits = u64::from(elements.source_bits);
     let before = loops.clone();
     while let Some(i) = loops.iter().position(|l| l.source == bits && l.destination == bits) {
@@ -303,6 +329,9 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
         }
     };
     let (along_source, along_destination) = (loops[s], loops[d]);
+    if let Some(block) = words_of_others(loops, bits, s, d) {
+        return Some(block);
+    }
     let ways = along_destination.full;
     let interleave = BlockOp::Interleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
     if Some(along_source.destination) == ways.checked_mul(bits) && exists(interleave) {
@@ -328,6 +357,48 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     block(BlockOp::Transpose { bits: width }, bits, taken)
 }
 
+/// From words of elements to words of other elements, where such words are made in
+/// the source along loop `s` and in the destination along loop `d`.
+fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<Block> {
+    let (in_source, in_destination) = (loops[s], loops[d]);
+    let ways = in_source.extent;
+    let even = !in_source.is_padded() && !in_destination.is_padded();
+    if s == d || !even || in_destination.extent != ways {
+        return None;
+    }
+    let word = ways.checked_mul(bits)?;
+    let (ways, width) = (u32::try_from(ways).ok()?, u32::try_from(bits).ok()?);
+    let find = |source: Option<u64>, destination: Option<u64>| {
+        loops.iter().position(|l| {
+            source.is_none_or(|n| l.source == n) && destination.is_none_or(|n| l.destination == n)
+        })
+    };
+    let mut more = vec![in_source];
+    let (op, rows, columns) = if let Some(along) = find(Some(word), Some(word)) {
+        (BlockOp::Exchange { ways, bits: width }, d, along)
+    } else if in_source.destination == word && in_destination.source == word {
+        // On each side, what follows a word and those that it is made into.
+        let square = u64::from(ways).checked_mul(word)?;
+        more.push(in_destination);
+        let (rows, columns) = (find(None, Some(square))?, find(Some(square), None)?);
+        (BlockOp::TransposeInterleave { ways, bits: width }, rows, columns)
+    } else {
+        return None;
+    };
+    if rows == columns || !exists(op) {
+        return None;
+    }
+    let (row_loop, column_loop) = (loops[rows], loops[columns]);
+    let mut taken = vec![s, d, rows, columns];
+    taken.sort_unstable();
+    taken.dedup();
+    for i in taken.into_iter().rev() {
+        loops.remove(i);
+    }
+    let (rows, columns) = (Some(row_loop), Some(column_loop));
+    Some(Block { op, bits, rows, columns, pads: (false, false), more })
+}
+
 /// From bytes to narrower elements.
 fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
     let width = u64::from(bits);
@@ -346,7 +417,14 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
         loops.remove(d);
         let op = BlockOp::Narrow { bits, truth };
         let columns = Some(rows);
-        return Some(Block { op, bits: width, rows: None, columns, pads: (false, true) });
+        return Some(Block {
+            op,
+            bits: width,
+            rows: None,
+            columns,
+            pads: (false, true),
+            more: Vec::new(),
+        });
     }
     let s = loops.iter().position(|l| l.source == 8)?;
     let columns = loops[s];
@@ -356,7 +434,7 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
     }
     remove_both(loops, s, d);
     let (rows, columns) = (Some(rows), Some(columns));
-    Some(Block { op, bits: width, rows, columns, pads: (true, true) })
+    Some(Block { op, bits: width, rows, columns, pads: (true, true), more: Vec::new() })
 }
 
 /// From narrow elements to bytes.
@@ -373,7 +451,14 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
         loops.remove(s);
         let op = BlockOp::Widen { bits };
         let columns = Some(rows);
-        return Some(Block { op, bits: 8, rows: None, columns, pads: (false, false) });
+        return Some(Block {
+            op,
+            bits: 8,
+            rows: None,
+            columns,
+            pads: (false, false),
+            more: Vec::new(),
+        });
     }
     let d = loops.iter().position(|l| l.destination == 8)?;
     let columns = loops[d];
@@ -385,7 +470,7 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
     }
     remove_both(loops, s, d);
     let (rows, columns) = (Some(rows), Some(columns));
-    Some(Block { op, bits: 8, rows, columns, pads: (false, false) })
+    Some(Block { op, bits: 8, rows, columns, pads: (false, false), more: Vec::new() })
 }
 
 /// Whether all words that begin at the elements of a nest are within the source:
@@ -427,6 +512,26 @@ fn take_strip(loops: &mut Vec<Loop>, elements: &Elements) -> Option<Strip> {
     let along = take_min(loops, step);
     // Nests side by side share the loop around them.
     let lines = if elements.alone || loops.len() > 1 { take_min(loops, step) } else { None };
+    strip_of(along, lines)
+}
+
+/// Takes the two loops that a transpose goes along: one whose blocks continue the
+/// columns in the destination, and one whose blocks continue the rows in the
+/// source, where there are such loops. So many bits are the columns and the rows
+/// of a block.
+fn take_panels(
+    loops: &mut Vec<Loop>,
+    rows: Option<u64>,
+    columns: Option<u64>,
+    elements: &Elements,
+) -> Option<Strip> {
+    let more_rows = take(loops, |l| Some(l.destination) == rows);
+    let more_columns = take(loops, |l| Some(l.source) == columns);
+    let step = |l: &Loop| {
+        if elements.stream { l.source } else { l.source.saturating_add(l.destination) }
+    };
+    let along = more_rows.or_else(|| take_min(loops, step));
+    let lines = more_columns.or_else(|| take_min(loops, step));
     strip_of(along, lines)
 }
 
@@ -501,6 +606,13 @@ mod tests {
         assert_eq!(op(f32, &[(20, 32, 320), (10, 640, 32)]), "transpose32");
         assert_eq!(op(f32, &[(20, 64, 32)]), "strided32");
         assert_eq!(op(f32, &[]), "copy");
+        // Words of two rows into words of two columns, and of rows of two arrays.
+        let squares = [(2, 16, 32), (2, 32, 16), (64, 64, 4096), (64, 4096, 64)];
+        assert_eq!(op((16, 16), &squares), "transpose32-interleave2x16");
+        let words = [(2, 16, 8000), (2, 9600, 16), (128, 32, 32)];
+        assert_eq!(op((16, 16), &words), "exchange2x16");
+        let words = [(4, 8, 8000), (4, 9600, 8), (128, 32, 32)];
+        assert_eq!(op((8, 8), &words), "exchange4x8");
         // Sixteen ways have no kernel of their own.
         assert_eq!(op((8, 8), &[(16, 999 * 8, 8), (50, 8, 128)]), "transpose8");
     }

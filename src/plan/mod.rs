@@ -14,11 +14,13 @@ mod explain;
 mod nest;
 mod program;
 mod region;
+mod stores;
 
 pub use explain::{Explanation, LoopExplanation, Part};
 pub(crate) use program::{Call, Node};
 
 use by_index::ByIndex;
+use stores::Stores;
 
 use crate::cpu::Tier;
 use crate::drive::{self, Program};
@@ -26,11 +28,6 @@ use crate::element::ElementType;
 use crate::error::{BufferError, Error};
 use crate::index::ImageMap;
 use crate::shape::Shape;
-
-/// From so many bytes on both sides together, the destination is written past the
-/// caches: it would not stay in them, and reading its lines before writing them
-/// costs a third of the time. docs/performance.md has the figures.
-const STREAM_FROM_BYTES: u64 = 12 << 20;
 
 /// How to write an array in one layout from the same array in another one.
 ///
@@ -168,14 +165,9 @@ impl PlanBuilder {
         let tier = self.tier.unwrap_or_else(Tier::best);
         let (source_bytes, destination_bytes) =
             (from.sizes()?.image_bytes, to.sizes()?.image_bytes);
-        let both_bytes = source_bytes.saturating_add(destination_bytes);
-        let streams = tier.streams() && self.stream.unwrap_or(both_bytes >= STREAM_FROM_BYTES);
-        let compiled = self.compile(from, to, tier, streams, source_bytes, destination_bytes);
+        let compiled = self.compile(from, to, tier, source_bytes, destination_bytes);
         let (regions, body) = match compiled {
-            Some((regions, nodes)) => {
-                let program = Program { nodes, source_bytes, destination_bytes, streams };
-                (regions, Body::Program(program))
-            }
+            Some((regions, program)) => (regions, Body::Program(program)),
             None => {
                 let by_index = ByIndex {
                     from: ImageMap::new(from)?,
@@ -200,13 +192,17 @@ impl PlanBuilder {
         from: &Shape,
         to: &Shape,
         tier: Tier,
-        stream: bool,
         source_bytes: u64,
         destination_bytes: u64,
-    ) -> Option<(usize, Vec<Node>)> {
+    ) -> Option<(usize, Program)> {
+        let program =
+            |(nodes, streams)| Program { nodes, source_bytes, destination_bytes, streams };
         if destination_bytes == 0 {
-            return Some((0, Vec::new()));
+            return Some((0, program((Vec::new(), false))));
         }
+        let both_bytes = source_bytes.saturating_add(destination_bytes);
+        let asked = if tier.streams() { self.stream } else { Some(false) };
+        let stores = Stores { asked, both_bytes };
         let fill = match self.padding {
             Padding::Byte(byte) => byte,
             Padding::Zero | Padding::Keep => 0,
@@ -223,15 +219,12 @@ impl PlanBuilder {
             truth: is_truth(from, to),
             source_end: source_bytes.checked_mul(8)?,
             fill,
-            stream,
+            stream: stores.of_runs(),
             alone: count == 1,
         };
         let mut leaves = Vec::new();
         for nest in regions.data {
             leaves.extend(choose::data(nest, &elements)?);
-            if leaves.len() > region::MAX_REGIONS {
-                return None;
-            }
         }
         for nest in regions.padding {
             leaves.push(choose::padding(nest, elements.destination_bits.into(), fill)?);
@@ -243,8 +236,8 @@ impl PlanBuilder {
             let rest = nest::Nest { source: 0, destination: end, loops };
             leaves.push(choose::padding(rest, 1, fill)?);
         }
-        let nodes = program::program(leaves, tier, stream, source_bytes, destination_bytes)?;
-        Some((count, nodes))
+        let program_of = program::program(leaves, tier, stores, source_bytes, destination_bytes)?;
+        Some((count, program(program_of)))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::choose::Leaf;
 use super::nest::Loop;
+use super::stores::Stores;
 use crate::cpu::Tier;
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
@@ -29,15 +30,15 @@ pub(crate) struct Call {
     pub(crate) run: Option<Run>,
 }
 
-/// The tree of all leaves, or `None` where it would leave the buffers, which have
-/// these lengths in bytes.
+/// The tree of all leaves, and whether any of them is written past the caches.
+/// `None` where it would leave the buffers, which have these lengths in bytes.
 pub(super) fn program(
     mut leaves: Vec<Leaf>,
     tier: Tier,
-    stream: bool,
+    stores: Stores,
     source_bytes: u64,
     destination_bytes: u64,
-) -> Option<Vec<Node>> {
+) -> Option<(Vec<Node>, bool)> {
     for leaf in &leaves {
         let (source, destination) = reach(leaf)?;
         if source > source_bytes || destination > destination_bytes {
@@ -45,7 +46,8 @@ pub(super) fn program(
         }
     }
     leaves.sort_by_key(|leaf| leaf.destination);
-    fuse(leaves, tier, stream)
+    let streams = leaves.iter().any(|leaf| stores.past_the_caches(leaf.op, &leaf.strip));
+    Some((fuse(leaves, tier, stores)?, streams))
 }
 
 /// How many bytes of each side a leaf needs, from their beginning on.
@@ -88,12 +90,13 @@ fn reach(leaf: &Leaf) -> Option<(u64, u64)> {
 }
 
 /// Puts leaves into common loops.
-fn fuse(leaves: Vec<Leaf>, tier: Tier, stream: bool) -> Option<Vec<Node>> {
+fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = leaves;
     while !rest.is_empty() {
         let first = rest.remove(0);
         let Some(&around) = first.loops.first() else {
+            let stream = stores.past_the_caches(first.op, &first.strip);
             let run = kernel::kernel(first.op, tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
@@ -119,7 +122,7 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stream: bool) -> Option<Vec<Node>> {
             count: around.extent,
             source,
             destination: around.destination,
-            body: fuse(body, tier, stream)?,
+            body: fuse(body, tier, stores)?,
         });
     }
     Some(nodes)
@@ -141,6 +144,8 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 mod tests {
     use super::*;
 
+    const ORDINARY: Stores = Stores { asked: Some(false), both_bytes: 0 };
+
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
@@ -151,7 +156,7 @@ mod tests {
     fn a_leaf_that_leaves_the_buffers_makes_no_program() {
         let leaves = || vec![leaf(64, &[(3, 80, 160)], 10)];
         let make = |source, destination| {
-            program(leaves(), Tier::SCALAR, false, source, destination).is_some()
+            program(leaves(), Tier::SCALAR, ORDINARY, source, destination).is_some()
         };
         // 2 steps of 10 bytes and a run; 8 bytes, 2 steps of 20 and a run.
         assert!(make(30, 58));
@@ -163,7 +168,7 @@ mod tests {
     fn neighbours_share_their_loops() {
         let rows = [(4, 800, 1600), (8, 80, 160)];
         let leaves = vec![leaf(0, &rows, 7), leaf(56, &rows, 3), leaf(8000, &rows[1..], 10)];
-        let nodes = program(leaves, Tier::SCALAR, false, 1 << 20, 1 << 20).unwrap();
+        let (nodes, _) = program(leaves, Tier::SCALAR, ORDINARY, 1 << 20, 1 << 20).unwrap();
         let [Node::Loop { count: 4, body, .. }, Node::Loop { count: 8, .. }] = &nodes[..] else {
             panic!("{nodes:?}")
         };

@@ -1,0 +1,613 @@
+//! Transposes: block ops in which rows become columns.
+//!
+//! As many rows as a vector has elements, zipped (see `vector.rs`), are as many
+//! columns. Around that, everything is about which lines of cache are visited
+//! when: docs/performance.md has what was tried.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::scalar::{self, from, to};
+use super::vector::{Algorithm, LINE, Vector, load_row, streams, unweave, weave};
+use super::{Place, Strip};
+
+/// [`BlockOp::Transpose`](super::BlockOp::Transpose), `WIDTH` being the bytes of an element.
+pub(super) struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Transpose<BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract.
+        unsafe { TransposeElements::<WIDTH>::elements(strip, source, destination) };
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let matrix = Matrix::new::<WIDTH, 1>(strip);
+        let lanes = V::BYTES / WIDTH;
+        // More than 16 rows at a time are more than there are registers for.
+        if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            if matrix.rows < lanes || matrix.columns < lanes {
+                // SAFETY: the same strip.
+                return unsafe { Self::elements(strip, source, destination) };
+            }
+        }
+        for (source, destination) in scalar::blocks(&matrix.others, source, destination) {
+            // SAFETY: a block of the strip, or those of it that are one matrix, which
+            // has as many rows and columns as a vector has elements.
+            match lanes {
+                2 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 2, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
+                    }
+                }
+                4 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 4, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
+                    }
+                }
+                8 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 8, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
+                    }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 16, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A matrix to be transposed: a block of a strip; or all blocks of a line, where
+/// they continue each other's columns in the destination; or all lines, where they
+/// continue each other's rows in the source.
+struct Matrix {
+    rows: usize,
+    columns: usize,
+    /// Where the rows begin in the source.
+    row: Split,
+    /// Where the columns begin in the destination.
+    column: Split,
+    /// The strip of such matrices.
+    others: Strip,
+}
+
+/// Places at a stride, in blocks that are a step apart, in bytes. So many of those
+/// at a place share it.
+#[derive(Clone, Copy)]
+struct Split {
+    share: usize,
+    block: usize,
+    step: usize,
+    stride: usize,
+}
+
+impl Split {
+    /// Where number `first` and those behind it are. It is the first at its place.
+    #[inline(always)]
+    fn places(self, first: usize, places: &mut [usize]) {
+        let first = first / self.share;
+        let (mut block, mut within) = (first / self.block, first % self.block);
+        for shared in places.chunks_mut(self.share) {
+            shared
+                .fill(block.wrapping_mul(self.step).wrapping_add(within.wrapping_mul(self.stride)));
+            within += 1;
+            if within == self.block {
+                (block, within) = (block + 1, 0);
+            }
+        }
+    }
+}
+
+/// How many rows and columns of a matrix are transposed before the next ones: few
+/// enough for the caches to hold, and runs long enough for memory. On both sides
+/// of a block, single vectors are far from each other, and whole lines of cache.
+const PANEL: (usize, usize) = (128, 64);
+
+impl Matrix {
+    #[inline(always)]
+    fn new<const WIDTH: usize, const WAYS: usize>(strip: &Strip) -> Matrix {
+        let (mut rows, mut columns) = (strip.rows, strip.columns);
+        let mut others = *strip;
+        let row =
+            Split { share: 1, block: rows, step: strip.source_step, stride: strip.row_stride };
+        let column = Split {
+            share: WAYS,
+            block: columns / WAYS,
+            step: strip.destination_line,
+            stride: strip.column_stride,
+        };
+        if strip.destination_step == rows * WIDTH * WAYS {
+            rows *= strip.blocks;
+            others.blocks = 1;
+        }
+        if strip.source_line == columns * WIDTH {
+            columns *= strip.lines;
+            others.lines = 1;
+        }
+        Matrix { rows, columns, row, column, others }
+    }
+
+    /// # Safety
+    ///
+    /// The matrix is at these places, and has at least `LANES` rows and columns,
+    /// which is what a `V` takes. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn transpose<
+        V: Vector,
+        const LANES: usize,
+        const BITS: u32,
+        const WIDTH: usize,
+        const WAYS: usize,
+        const PART: u32,
+        const STREAM: bool,
+    >(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        debug_assert_eq!(LANES * WIDTH, V::BYTES);
+        let mut rows = [0; PANEL.0];
+        let mut columns = [0; PANEL.1];
+        let mut squares;
+        let scratch: &mut [Square] = if WIDTH < 4 {
+            squares = [Square([0; LINE * LINE]), Square([0; LINE * LINE])];
+            &mut squares
+        } else {
+            &mut []
+        };
+        let mut next_row = 0;
+        while next_row < self.rows {
+            // What is left at the end is done by vectors that end there.
+            let first_row = next_row.min(self.rows - LANES);
+            let rows = &mut rows[..PANEL.0.min(self.rows - first_row)];
+            self.row.places(first_row, rows);
+            let mut next_column = 0;
+            while next_column < self.columns {
+                let first_column = next_column.min(self.columns - LANES);
+                let columns = &mut columns[..PANEL.1.min(self.columns - first_column)];
+                self.column.places(first_column, columns);
+                let (rows, columns) = (&*rows, &*columns);
+                let source = source.wrapping_add(first_column * WIDTH);
+                let destination = destination.wrapping_add(first_row * WIDTH * WAYS);
+                // SAFETY: some rows and columns of the matrix, at least `LANES` of
+                // each.
+                unsafe {
+                    transpose_panel::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                        rows,
+                        columns,
+                        self.others.goes_by_columns(),
+                        scratch,
+                        source,
+                        destination,
+                    );
+                };
+                next_column = first_column + columns.len();
+            }
+            next_row = first_row + rows.len();
+        }
+    }
+}
+
+/// Transposes a panel: rows that begin at `rows` in the source, columns that begin
+/// at `columns` in the destination. The rows of a vector are gone along first, or
+/// `by_columns` its columns: the ones that are further from each other, of which
+/// the caches hold fewer, as powers of two put them all into the same few places.
+///
+/// # Safety
+///
+/// There are at least `LANES` of each, which is what a `V` takes. In each row as
+/// many elements as there are columns can be read, in each column as many as
+/// there are rows be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_panel<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+    const STREAM: bool,
+>(
+    rows: &[usize],
+    columns: &[usize],
+    by_columns: bool,
+    scratch: &mut [Square],
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
+    // Narrow elements go through squares as wide as a line of cache.
+    let square = LINE / WIDTH;
+    let squares = WIDTH < 4 && rows.len() >= square && columns.len() >= square;
+    let size = if squares { square } else { LANES };
+    // Parts of lines are better stored, as caches bring them together.
+    let stream = STREAM && size * WIDTH == LINE && starts.is_multiple_of(LINE);
+    let (rows_left, columns_left) = (rows.len() - size, columns.len() - size);
+    let (outer_left, inner_left) =
+        if by_columns { (columns_left, rows_left) } else { (rows_left, columns_left) };
+    let mut outer = 0;
+    loop {
+        let mut inner = 0;
+        loop {
+            // The last ones end where the panel does.
+            let at = (outer.min(outer_left), inner.min(inner_left));
+            let (row, column) = if by_columns { (at.1, at.0) } else { at };
+            let from = source.wrapping_add(column * WIDTH);
+            let to = destination.wrapping_add(row * WIDTH * WAYS);
+            if STREAM && by_columns {
+                for &start in rows.iter().skip(row).take(size) {
+                    V::prefetch(from.wrapping_add(start + size * WIDTH));
+                }
+            } else if STREAM {
+                for &start in rows.iter().skip(row + size).take(size) {
+                    V::prefetch(from.wrapping_add(start));
+                }
+            }
+            let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
+            let stream = stream && row.is_multiple_of(size);
+            if squares {
+                // SAFETY: so many rows and columns of the panel; whole lines from an
+                // aligned start, where it is to be streamed.
+                unsafe {
+                    transpose_square::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                        rows, columns, from, to, stream, scratch,
+                    );
+                };
+            } else {
+                // SAFETY: as above; whole vectors, which then are lines.
+                unsafe {
+                    transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                        rows, columns, from, to, stream,
+                    );
+                };
+            }
+            if inner >= inner_left {
+                break;
+            }
+            inner += size;
+        }
+        if outer >= outer_left {
+            break;
+        }
+        outer += size;
+    }
+}
+
+/// Transposes as many rows and columns as a `V` takes.
+///
+/// # Safety
+///
+/// There are `LANES` of each. In each row as many elements can be read, in each
+/// column written, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_vectors<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+    const STREAM: bool,
+>(
+    rows: &[usize],
+    columns: &[usize],
+    source: *const u8,
+    destination: *mut u8,
+    stream: bool,
+) {
+    // SAFETY: the CPU has `V`.
+    let mut vectors = [unsafe { V::splat(0) }; LANES];
+    for (vector, &start) in vectors.iter_mut().zip(rows) {
+        // SAFETY: `LANES` columns of one row.
+        *vector = unsafe { V::load(source.wrapping_add(start)) };
+    }
+    let turned = weave::<V, LANES, BITS>(vectors);
+    if WAYS > 1 {
+        for (rows, &start) in turned.as_chunks::<WAYS>().0.iter().zip(columns.iter().step_by(WAYS))
+        {
+            for (i, words) in weave::<V, WAYS, PART>(*rows).into_iter().enumerate() {
+                let to = destination.wrapping_add(start + i * V::BYTES);
+                if STREAM && stream {
+                    // SAFETY: the words of `LANES` rows and some columns, aligned.
+                    unsafe { words.stream(to) };
+                } else {
+                    // SAFETY: the words of `LANES` rows and some columns.
+                    unsafe { words.store(to) };
+                }
+            }
+        }
+    } else if STREAM && stream {
+        for (vector, &start) in turned.into_iter().zip(columns) {
+            // SAFETY: `LANES` rows of one column, aligned.
+            unsafe { vector.stream(destination.wrapping_add(start)) };
+        }
+    } else {
+        for (vector, &start) in turned.into_iter().zip(columns) {
+            // SAFETY: `LANES` rows of one column.
+            unsafe { vector.store(destination.wrapping_add(start)) };
+        }
+    }
+}
+
+/// A square of elements, each row of it a line of cache.
+#[repr(align(64))]
+struct Square([u8; LINE * LINE]);
+
+/// Transposes rows and columns that are a line of cache each. They are brought
+/// together first and spread at last, so that every line is visited once: where
+/// rows or columns are powers of two apart, the nearest cache holds no more than a
+/// few of them.
+///
+/// # Safety
+///
+/// There are `LINE / WIDTH` of each. In each row as many elements can be read, in
+/// each column written, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_square<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+    const STREAM: bool,
+>(
+    rows: &[usize],
+    columns: &[usize],
+    source: *const u8,
+    destination: *mut u8,
+    stream: bool,
+    scratch: &mut [Square],
+) {
+    let [before, after] = scratch else { return };
+    for (line, &start) in before.0.as_chunks_mut::<LINE>().0.iter_mut().zip(rows) {
+        // SAFETY: one row.
+        unsafe { scalar::run(source.wrapping_add(start), line.as_mut_ptr(), LINE) };
+    }
+    let lines: [usize; LANES] = std::array::from_fn(|i| i * LINE);
+    for row in (0..LINE / WIDTH).step_by(LANES) {
+        for column in (0..LINE / WIDTH).step_by(LANES) {
+            let from = before.0.as_ptr().wrapping_add(row * LINE + column * WIDTH);
+            let to = after.0.as_mut_ptr().wrapping_add(column * LINE + row * WIDTH);
+            // SAFETY: these rows and columns of the squares.
+            unsafe {
+                transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+                    &lines, &lines, from, to, false,
+                )
+            };
+        }
+    }
+    for (line, &start) in after.0.as_chunks::<LINE>().0.iter().zip(columns) {
+        let to = destination.wrapping_add(start);
+        for at in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: a part of the line.
+            let part = unsafe { V::load(line.as_ptr().wrapping_add(at)) };
+            if STREAM && stream {
+                // SAFETY: the same part of one column, aligned.
+                unsafe { part.stream(to.wrapping_add(at)) };
+            } else {
+                // SAFETY: the same part of one column.
+                unsafe { part.store(to.wrapping_add(at)) };
+            }
+        }
+    }
+}
+
+/// [`BlockOp::Transpose`](super::BlockOp::Transpose) element by element: of those that fill a vector, and
+/// of what is too small for vectors.
+pub(super) struct TransposeElements<const WIDTH: usize>;
+
+impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                let from = from(source.wrapping_add(column * WIDTH), strip.row_stride);
+                let to = to(destination.wrapping_add(column * strip.column_stride), WIDTH);
+                // SAFETY: one column of the block.
+                unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // SAFETY: the same contract.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+/// [`BlockOp::TransposeInterleave`](super::BlockOp::TransposeInterleave), `WIDTH` being the bytes of an element.
+pub(super) struct TransposeInterleave<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const STREAM: bool,
+>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for TransposeInterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                let (words, way) = (column / WAYS, column % WAYS);
+                for row in 0..strip.rows {
+                    let from = row * strip.row_stride + column * WAYS * WIDTH;
+                    let to = words * strip.column_stride + (row * WAYS * WAYS + way) * WIDTH;
+                    let from = from_places(source, from, WIDTH);
+                    let to = to_places(destination, to, WAYS * WIDTH);
+                    // SAFETY: the elements of one word, each to its own.
+                    unsafe { scalar::elements::<WIDTH>(WAYS, from, to) };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let matrix = Matrix::new::<4, WAYS>(strip);
+        let lanes = V::BYTES / 4;
+        if matrix.rows < lanes || matrix.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        for (source, destination) in scalar::blocks(&matrix.others, source, destination) {
+            // SAFETY: a block of the strip, or those of it that are one matrix, which
+            // has as many rows and columns as a vector has words.
+            match lanes {
+                4 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 4, 32, 4, WAYS, BITS, STREAM>(source, destination)
+                    }
+                }
+                8 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 8, 32, 4, WAYS, BITS, STREAM>(source, destination)
+                    }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        matrix.transpose::<V, 16, 32, 4, WAYS, BITS, STREAM>(source, destination)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Places at a stride from some bytes behind a pointer on.
+#[inline(always)]
+fn from_places(first: *const u8, offset: usize, stride: usize) -> scalar::Places<*const u8> {
+    from(first.wrapping_add(offset), stride)
+}
+
+/// Places at a stride from some bytes behind a pointer on.
+#[inline(always)]
+fn to_places(first: *mut u8, offset: usize, stride: usize) -> scalar::Places<*mut u8> {
+    to(first.wrapping_add(offset), stride)
+}
+
+/// [`BlockOp::Exchange`](super::BlockOp::Exchange), `WIDTH` being the bytes of an element.
+pub(super) struct Exchange<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const STREAM: bool,
+>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Exchange<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for row in 0..WAYS {
+                for way in 0..WAYS {
+                    let from =
+                        from_places(source, row * strip.row_stride + way * WIDTH, WAYS * WIDTH);
+                    let to = to_places(
+                        destination,
+                        way * strip.column_stride + row * WIDTH,
+                        WAYS * WIDTH,
+                    );
+                    // SAFETY: one element of each word of a row, to those of another.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        if strip.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
+        let last = strip.columns - lanes;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let mut column = 0;
+            loop {
+                // The last ones end where the rows do.
+                let at = column.min(last) * WAYS * WIDTH;
+                // SAFETY: the CPU has `V`.
+                let mut parts = [[unsafe { V::splat(0) }; WAYS]; WAYS];
+                for (row, parts) in parts.iter_mut().enumerate() {
+                    let from = source.wrapping_add(row * strip.row_stride + at);
+                    // SAFETY: the words of `lanes` columns of one row.
+                    let words = unsafe { load_row::<V, WAYS>(from) };
+                    *parts = unweave::<V, WAYS, BITS>(words);
+                }
+                for way in 0..WAYS {
+                    // SAFETY: the CPU has `V`.
+                    let mut rows = [unsafe { V::splat(0) }; WAYS];
+                    for (vector, parts) in rows.iter_mut().zip(&parts) {
+                        *vector = parts[way];
+                    }
+                    let to = destination.wrapping_add(way * strip.column_stride + at);
+                    for (i, words) in weave::<V, WAYS, BITS>(rows).into_iter().enumerate() {
+                        if stream && column <= last {
+                            // SAFETY: the words of these columns of another row; whole
+                            // vectors from an aligned start.
+                            unsafe { words.stream(to.wrapping_add(i * V::BYTES)) };
+                        } else {
+                            // SAFETY: the words of these columns of another row.
+                            unsafe { words.store(to.wrapping_add(i * V::BYTES)) };
+                        }
+                    }
+                }
+                if column >= last {
+                    break;
+                }
+                column += lanes;
+            }
+        }
+    }
+}

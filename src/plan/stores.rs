@@ -1,0 +1,50 @@
+//! Which kernels write past the caches.
+//!
+//! Past the caches means that the lines of the destination are not read before
+//! they are written, which saves a third of what has to be moved; and that they
+//! are not there for whoever reads them next. docs/performance.md has the figures
+//! that the limits come from.
+
+use crate::kernel::{BlockOp, Strip};
+
+/// From so many bytes on both sides together, runs are written past the caches:
+/// they would not stay there.
+const RUNS: u64 = 12 << 20;
+
+/// The same for transposes that go along the columns, writing whole runs of lines
+/// far from each other: such lines displace each other anyway.
+const FAR_COLUMNS: u64 = 512 << 10;
+
+/// The same for other transposes: single lines at a time are better collected in
+/// the caches as long as there is room.
+const LINES: u64 = 48 << 20;
+
+/// What decides on the kind of stores.
+#[derive(Clone, Copy)]
+pub(super) struct Stores {
+    /// What the caller wants, or the tier can only do.
+    pub(super) asked: Option<bool>,
+    /// The bytes of source and destination together.
+    pub(super) both_bytes: u64,
+}
+
+impl Stores {
+    /// Whether runs are written past the caches.
+    pub(super) fn of_runs(self) -> bool {
+        self.asked.unwrap_or(self.both_bytes >= RUNS)
+    }
+
+    /// Whether a kernel writes past the caches.
+    pub(super) fn past_the_caches(self, op: BlockOp, strip: &Strip) -> bool {
+        match op {
+            // Element by element, and never past the caches.
+            BlockOp::Transpose { bits: 128 } | BlockOp::Strided { .. } => false,
+            // Narrower ones write whole lines, each of them once, like runs.
+            BlockOp::Transpose { bits: 32..=64 } | BlockOp::TransposeInterleave { .. } => {
+                let limit = if strip.goes_by_columns() { FAR_COLUMNS } else { LINES };
+                self.asked.unwrap_or(self.both_bytes >= limit)
+            }
+            _ => self.of_runs(),
+        }
+    }
+}
