@@ -10,6 +10,7 @@ use relayout::index::ImageMap;
 use relayout::{Padding, Plan, PlanBuilder, Shape, Tier, oracle, tpu};
 use serde_json::json;
 
+use crate::bench_groups::Group;
 use crate::explain::grouped;
 use crate::failure::Failure;
 use crate::{files, plan};
@@ -30,6 +31,7 @@ use crate::{files, plan};
 Examples:
   relayout bench
   relayout bench --quick --json > figures.jsonl
+  relayout bench --group swapped --group permute
   relayout bench 'bf16[4095,4095]{1,0:T(8,128)(2,1)}' --tier avx2
   relayout bench 'bf16[512,512]{1,0:T(8,128)(2,1)} -> bf16[512,512]{1,0:T(16,128)(2,1)}'")]
 pub(crate) struct Arguments {
@@ -39,6 +41,9 @@ pub(crate) struct Arguments {
     /// Sizes of the formats: `tile`, or bytes like 256K, 8M, 1G; may be given more than once
     #[arg(long, value_name = "SIZE", conflicts_with = "shapes")]
     size: Vec<String>,
+    /// Arrays that belong together; may be given more than once
+    #[arg(long, value_name = "GROUP", conflicts_with = "shapes")]
+    group: Vec<Group>,
     /// Whose kernels to use, instead of the best tier's
     #[arg(long, value_name = "TIER", env = plan::TIER)]
     tier: Option<Tier>,
@@ -51,11 +56,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let cases = if arguments.shapes.is_empty() {
-        default_cases(&arguments.size)?
-    } else {
-        given_cases(&arguments.shapes)?
-    };
+    let cases = cases(arguments)?;
     let tier = arguments.tier.unwrap_or_else(Tier::best);
     let sizes: Result<Vec<u64>, Failure> = cases.iter().map(Case::larger_bytes).collect();
     let largest = sizes?.into_iter().max().unwrap_or(0);
@@ -98,6 +99,23 @@ fn both(group: &str, shape: &Shape) -> [Case; 2] {
     [case("pack", &host, shape), case("unpack", shape, &host)]
 }
 
+fn cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
+    if !arguments.shapes.is_empty() {
+        return given_cases("given", arguments.shapes.iter().map(String::as_str));
+    }
+    if arguments.group.is_empty() {
+        return default_cases(&arguments.size);
+    }
+    let mut cases = Vec::new();
+    for group in &arguments.group {
+        cases.extend(match group {
+            Group::Formats => default_cases(&arguments.size)?,
+            _ => given_cases(&group.name(), group.texts().iter().copied())?,
+        });
+    }
+    Ok(cases)
+}
+
 fn default_cases(sizes: &[String]) -> Result<Vec<Case>, Failure> {
     let usual = ["tile", "256K", "8M", "256M"].map(str::to_owned);
     let given = !sizes.is_empty();
@@ -127,10 +145,13 @@ fn default_cases(sizes: &[String]) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-fn given_cases(texts: &[String]) -> Result<Vec<Case>, Failure> {
+fn given_cases<'a>(
+    group: &str,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for text in texts {
-        let group = "given".to_owned();
+        let group = group.to_owned();
         if let Some((from, to)) = text.split_once("->") {
             let (from, to): (Shape, Shape) = (from.trim().parse()?, to.trim().parse()?);
             from.check_same_array(&to).map_err(Failure::usage)?;

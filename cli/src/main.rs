@@ -20,6 +20,7 @@
 )]
 
 mod bench;
+mod bench_groups;
 mod convert;
 mod draw;
 mod element;
