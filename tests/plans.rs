@@ -295,6 +295,24 @@ fn words_of_other_dimensions() {
     }
 }
 
+#[test]
+fn blocks_shorter_than_a_vector_are_called_slow() {
+    let is_slow = |case: Case| {
+        let plan = Plan::between(&case.from, &case.to).unwrap();
+        plan.explain().parts.iter().any(|part| part.slow.is_some())
+    };
+    let swapped = |text: &str| Case::new(&shape(text), &shape(&format!("{text}{{0,1}}")));
+    assert!(is_slow(swapped("u8[15,64]")));
+    assert!(is_slow(swapped("u8[64,15]")));
+    assert!(!is_slow(swapped("u8[16,64]")));
+    assert!(!is_slow(swapped("f32[4,4]")));
+    assert!(is_slow(swapped("f32[3,400]")));
+    assert!(is_slow(Case::pack(&shape("bf16[64,7]{1,0:T(8,128)(2,1)}"))));
+    assert!(!is_slow(Case::pack(&shape("bf16[64,8]{1,0:T(8,128)(2,1)}"))));
+    // Eight rows to a tile, but all tiles together are one matrix.
+    assert!(!is_slow(Case::unpack(&shape("s8[128,64]{0,1:T(8,128)(4,1)}"))));
+}
+
 /// Transposes of every width, around the elements of a vector.
 #[test]
 fn swapped_dimensions() {

@@ -262,6 +262,30 @@ impl Strip {
         places
     }
 
+    /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so
+    /// that every tier moves their elements one by one.
+    pub(crate) fn is_below_vectors(&self, op: BlockOp) -> bool {
+        let lanes = |bits: u32| (16 / bytes(bits).max(1)).max(1);
+        match op {
+            BlockOp::Transpose { bits } => {
+                let joined = |joins: bool, times: usize| if joins { times } else { 1 };
+                let rows = self.rows.saturating_mul(joined(
+                    Some(self.destination_step) == self.rows.checked_mul(bytes(bits)),
+                    self.blocks,
+                ));
+                let columns = self.columns.saturating_mul(joined(
+                    Some(self.source_line) == self.columns.checked_mul(bytes(bits)),
+                    self.lines,
+                ));
+                rows < lanes(bits) || columns < lanes(bits)
+            }
+            BlockOp::Interleave { bits, .. }
+            | BlockOp::Deinterleave { bits, .. }
+            | BlockOp::Exchange { bits, .. } => self.columns < lanes(bits),
+            _ => false,
+        }
+    }
+
     /// Of a transpose: whether it goes along the columns, because these are further
     /// from each other than the rows. Of what is far apart the nearest cache holds
     /// few, as powers of two put all into the same few places.
