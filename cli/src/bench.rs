@@ -106,6 +106,11 @@ fn cases(arguments: &Arguments) -> Result<Vec<Case>, Failure> {
     if arguments.group.is_empty() {
         return default_cases(&arguments.size);
     }
+    if !arguments.size.is_empty() && !arguments.group.contains(&Group::Formats) {
+        return Err(Failure::usage(
+            "--size is for the formats; the arrays of other groups have one",
+        ));
+    }
     let mut cases = Vec::new();
     for group in &arguments.group {
         cases.extend(match group {

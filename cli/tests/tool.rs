@@ -171,6 +171,16 @@ fn explain_has_all_keys_in_their_order() {
 }
 
 #[test]
+fn bench_groups_have_names_and_sizes_of_their_own() {
+    let outcome = relayout_with(&["bench", "--group", "swopped"], "");
+    assert_eq!((outcome.code, outcome.text()), (2, ""));
+    assert!(outcome.stderr.contains("tiled-to-tiled"), "{}", outcome.stderr);
+    let outcome = relayout_with(&["bench", "--group", "permute", "--size", "8M"], "");
+    assert_eq!((outcome.code, outcome.text()), (2, ""));
+    assert!(outcome.stderr.contains("--size is for the formats"), "{}", outcome.stderr);
+}
+
+#[test]
 fn layout_tells_what_a_tpu_gives_and_what_is_next() {
     let text = ok(&["layout", "bf16[1000,3]", "--chip", "v5e"]);
     let lines: Vec<&str> = text.text().lines().collect();

@@ -197,9 +197,13 @@ impl Place {
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen | element column | element column |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
-/// | transpose-interleave | row · row_stride + word column | (column / ways) · column_stride + words ways · row … |
+/// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
 /// | exchange | row · row_stride + word column | way · column_stride + word column |
 /// | strided | column · row_stride | column · column_stride |
+///
+/// Of a transpose-interleave, element e of a word of the source is the element of number
+/// column mod ways in word row · ways + e of the destination; of an exchange, element
+/// `way` of a word is the element of number `row` there.
 ///
 /// Behind the columns, `pad` bytes of zeros are written in the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -262,26 +266,36 @@ impl Strip {
         places
     }
 
+    /// Of a transpose: whether the blocks of a line continue each other's columns in
+    /// the destination, where each row has so many bytes.
+    fn blocks_join(&self, bytes: usize) -> bool {
+        self.rows.checked_mul(bytes) == Some(self.destination_step)
+    }
+
+    /// Of a transpose: whether the lines continue each other's rows in the source,
+    /// where each column has so many bytes.
+    fn lines_join(&self, bytes: usize) -> bool {
+        self.columns.checked_mul(bytes) == Some(self.source_line)
+    }
+
     /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so
     /// that every tier moves their elements one by one.
     pub(crate) fn is_below_vectors(&self, op: BlockOp) -> bool {
-        let lanes = |bits: u32| (16 / bytes(bits).max(1)).max(1);
+        let lanes = |bytes: usize| (16 / bytes.max(1)).max(1);
+        let is_matrix_below = |word: usize, made: usize| {
+            let rows = if self.blocks_join(made) { self.blocks } else { 1 };
+            let columns = if self.lines_join(word) { self.lines } else { 1 };
+            self.rows.saturating_mul(rows) < lanes(word)
+                || self.columns.saturating_mul(columns) < lanes(word)
+        };
         match op {
-            BlockOp::Transpose { bits } => {
-                let joined = |joins: bool, times: usize| if joins { times } else { 1 };
-                let rows = self.rows.saturating_mul(joined(
-                    Some(self.destination_step) == self.rows.checked_mul(bytes(bits)),
-                    self.blocks,
-                ));
-                let columns = self.columns.saturating_mul(joined(
-                    Some(self.source_line) == self.columns.checked_mul(bytes(bits)),
-                    self.lines,
-                ));
-                rows < lanes(bits) || columns < lanes(bits)
+            BlockOp::Transpose { bits } => is_matrix_below(bytes(bits), bytes(bits)),
+            BlockOp::TransposeInterleave { ways, bits } => {
+                is_matrix_below(bytes(ways * bits), bytes(ways * ways * bits))
             }
             BlockOp::Interleave { bits, .. }
             | BlockOp::Deinterleave { bits, .. }
-            | BlockOp::Exchange { bits, .. } => self.columns < lanes(bits),
+            | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
             _ => false,
         }
     }

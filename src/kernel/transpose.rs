@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::scalar::{self, from, to};
+use super::scalar;
 use super::vector::{Algorithm, LINE, Vector, load_row, streams, unweave, weave};
 use super::{Place, Strip};
 
@@ -42,36 +42,9 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
                 return unsafe { Self::elements(strip, source, destination) };
             }
         }
-        for (source, destination) in scalar::blocks(&matrix.others, source, destination) {
-            // SAFETY: a block of the strip, or those of it that are one matrix, which
-            // has as many rows and columns as a vector has elements.
-            match lanes {
-                2 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 2, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
-                    }
-                }
-                4 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 4, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
-                    }
-                }
-                8 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 8, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
-                    }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 16, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
-                    }
-                }
-            }
-        }
+        // SAFETY: the same strip, which has as many rows and columns as a vector has
+        // elements.
+        unsafe { matrix.transpose_all::<V, BITS, WIDTH, 1, BITS, STREAM>(source, destination) };
     }
 }
 
@@ -119,7 +92,8 @@ impl Split {
 /// How many rows and columns of a matrix are transposed before the next ones: few
 /// enough for the caches to hold, and runs long enough for memory. On both sides
 /// of a block, single vectors are far from each other, and whole lines of cache.
-const PANEL: (usize, usize) = (128, 64);
+const PANEL_ROWS: usize = 128;
+const PANEL_COLUMNS: usize = 64;
 
 impl Matrix {
     #[inline(always)]
@@ -134,15 +108,77 @@ impl Matrix {
             step: strip.destination_line,
             stride: strip.column_stride,
         };
-        if strip.destination_step == rows * WIDTH * WAYS {
+        if strip.blocks_join(WIDTH * WAYS) {
             rows *= strip.blocks;
             others.blocks = 1;
         }
-        if strip.source_line == columns * WIDTH {
+        if strip.lines_join(WIDTH) {
             columns *= strip.lines;
             others.lines = 1;
         }
         Matrix { rows, columns, row, column, others }
+    }
+
+    /// Transposes each matrix of the strip.
+    ///
+    /// # Safety
+    ///
+    /// The strip begins at these places, and each matrix has at least as many rows
+    /// and columns as a `V` takes. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn transpose_all<
+        V: Vector,
+        const BITS: u32,
+        const WIDTH: usize,
+        const WAYS: usize,
+        const PART: u32,
+        const STREAM: bool,
+    >(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        for (source, destination) in scalar::blocks(&self.others, source, destination) {
+            // SAFETY: one of the matrices.
+            match V::BYTES / WIDTH {
+                2 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 2, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+                4 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 4, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+                8 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 8, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+            }
+        }
     }
 
     /// # Safety
@@ -164,8 +200,8 @@ impl Matrix {
         destination: *mut u8,
     ) {
         debug_assert_eq!(LANES * WIDTH, V::BYTES);
-        let mut rows = [0; PANEL.0];
-        let mut columns = [0; PANEL.1];
+        let mut rows = [0; PANEL_ROWS];
+        let mut columns = [0; PANEL_COLUMNS];
         let mut squares;
         let scratch: &mut [Square] = if WIDTH < 4 {
             squares = [Square([0; LINE * LINE]), Square([0; LINE * LINE])];
@@ -177,12 +213,12 @@ impl Matrix {
         while next_row < self.rows {
             // What is left at the end is done by vectors that end there.
             let first_row = next_row.min(self.rows - LANES);
-            let rows = &mut rows[..PANEL.0.min(self.rows - first_row)];
+            let rows = &mut rows[..PANEL_ROWS.min(self.rows - first_row)];
             self.row.places(first_row, rows);
             let mut next_column = 0;
             while next_column < self.columns {
                 let first_column = next_column.min(self.columns - LANES);
-                let columns = &mut columns[..PANEL.1.min(self.columns - first_column)];
+                let columns = &mut columns[..PANEL_COLUMNS.min(self.columns - first_column)];
                 self.column.places(first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
                 let source = source.wrapping_add(first_column * WIDTH);
@@ -411,8 +447,8 @@ unsafe fn transpose_square<
     }
 }
 
-/// [`BlockOp::Transpose`](super::BlockOp::Transpose) element by element: of those that fill a vector, and
-/// of what is too small for vectors.
+/// [`BlockOp::Transpose`](super::BlockOp::Transpose) element by element: of those that
+/// fill a vector, and of what is too small for vectors.
 pub(super) struct TransposeElements<const WIDTH: usize>;
 
 impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
@@ -420,8 +456,10 @@ impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
             for column in 0..strip.columns {
-                let from = from(source.wrapping_add(column * WIDTH), strip.row_stride);
-                let to = to(destination.wrapping_add(column * strip.column_stride), WIDTH);
+                let from = source.wrapping_add(column * WIDTH);
+                let from = scalar::from(from, strip.row_stride);
+                let to = destination.wrapping_add(column * strip.column_stride);
+                let to = scalar::to(to, WIDTH);
                 // SAFETY: one column of the block.
                 unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
             }
@@ -459,8 +497,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 for row in 0..strip.rows {
                     let from = row * strip.row_stride + column * WAYS * WIDTH;
                     let to = words * strip.column_stride + (row * WAYS * WAYS + way) * WIDTH;
-                    let from = from_places(source, from, WIDTH);
-                    let to = to_places(destination, to, WAYS * WIDTH);
+                    let from = scalar::from(source.wrapping_add(from), WIDTH);
+                    let to = scalar::to(destination.wrapping_add(to), WAYS * WIDTH);
                     // SAFETY: the elements of one word, each to its own.
                     unsafe { scalar::elements::<WIDTH>(WAYS, from, to) };
                 }
@@ -485,43 +523,10 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
-        for (source, destination) in scalar::blocks(&matrix.others, source, destination) {
-            // SAFETY: a block of the strip, or those of it that are one matrix, which
-            // has as many rows and columns as a vector has words.
-            match lanes {
-                4 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 4, 32, 4, WAYS, BITS, STREAM>(source, destination)
-                    }
-                }
-                8 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 8, 32, 4, WAYS, BITS, STREAM>(source, destination)
-                    }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe {
-                        matrix.transpose::<V, 16, 32, 4, WAYS, BITS, STREAM>(source, destination)
-                    }
-                }
-            }
-        }
+        // SAFETY: the same strip, which has as many rows and columns as a vector has
+        // words.
+        unsafe { matrix.transpose_all::<V, 32, 4, WAYS, BITS, STREAM>(source, destination) };
     }
-}
-
-/// Places at a stride from some bytes behind a pointer on.
-#[inline(always)]
-fn from_places(first: *const u8, offset: usize, stride: usize) -> scalar::Places<*const u8> {
-    from(first.wrapping_add(offset), stride)
-}
-
-/// Places at a stride from some bytes behind a pointer on.
-#[inline(always)]
-fn to_places(first: *mut u8, offset: usize, stride: usize) -> scalar::Places<*mut u8> {
-    to(first.wrapping_add(offset), stride)
 }
 
 /// [`BlockOp::Exchange`](super::BlockOp::Exchange), `WIDTH` being the bytes of an element.
@@ -540,13 +545,10 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         for (source, destination) in scalar::blocks(strip, source, destination) {
             for row in 0..WAYS {
                 for way in 0..WAYS {
-                    let from =
-                        from_places(source, row * strip.row_stride + way * WIDTH, WAYS * WIDTH);
-                    let to = to_places(
-                        destination,
-                        way * strip.column_stride + row * WIDTH,
-                        WAYS * WIDTH,
-                    );
+                    let from = source.wrapping_add(row * strip.row_stride + way * WIDTH);
+                    let to = destination.wrapping_add(way * strip.column_stride + row * WIDTH);
+                    let from = scalar::from(from, WAYS * WIDTH);
+                    let to = scalar::to(to, WAYS * WIDTH);
                     // SAFETY: one element of each word of a row, to those of another.
                     unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
                 }

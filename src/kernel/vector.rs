@@ -329,10 +329,11 @@ struct Blocks<'a, const STREAM: bool> {
     order: std::slice::Iter<'a, Place>,
     /// How far it is, in the source, to what is to be fetched meanwhile.
     ahead: usize,
-    /// Past the caches: how far it is on the same line, so many blocks of which
-    /// are left then, and from the others.
-    same_line: (usize, usize),
-    next_line: usize,
+    /// Past the caches: what `ahead` is while that is on the same line, which it is
+    /// for all but so many blocks, and what it is for these.
+    ahead_on_line: usize,
+    last_blocks: usize,
+    ahead_on_next: usize,
 }
 
 /// How many bytes of the source are fetched ahead of those that are streamed.
@@ -355,10 +356,16 @@ fn blocks<'a, const STREAM: bool>(
     };
     let Place { source, .. } = strip.place(lines, ahead);
     let line = strip.source_line.wrapping_sub(strip.blocks.wrapping_mul(strip.source_step));
-    let (left, next_line) =
-        if strip.lines > 1 { (ahead, source.wrapping_add(line)) } else { (0, source) };
-    let same_line = (source, left);
-    Blocks { strip, line: 0, block: 0, order: order.iter(), ahead: 0, same_line, next_line }
+    Blocks {
+        strip,
+        line: 0,
+        block: 0,
+        order: order.iter(),
+        ahead: 0,
+        ahead_on_line: source,
+        last_blocks: if strip.lines > 1 { ahead } else { 0 },
+        ahead_on_next: source.wrapping_add(line),
+    }
 }
 
 impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
@@ -381,8 +388,8 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
             return None;
         }
         let place = strip.place(self.line, self.block);
-        let (same_line, left) = self.same_line;
-        self.ahead = if self.block + left < strip.blocks { same_line } else { self.next_line };
+        let on_line = self.block + self.last_blocks < strip.blocks;
+        self.ahead = if on_line { self.ahead_on_line } else { self.ahead_on_next };
         self.block += 1;
         Some(place)
     }

@@ -184,9 +184,10 @@ fn leaves(
     Some(leaves)
 }
 
-/// At most so many blocks of a line, and blocks in all, are visited in one call
-/// whose order is told.
-const BLOCKS: (usize, usize) = (64, 128);
+/// So many blocks are visited in one call at most, where their order is told.
+const BLOCKS_OF_CALL: usize = 128;
+/// And so many of each line.
+const BLOCKS_OF_LINE: usize = 64;
 
 impl Leaf {
     /// The same in calls of not too many blocks, where their order is told: one
@@ -198,8 +199,8 @@ impl Leaf {
         let Strip { lines, source_line, destination_line, .. } = self.strip;
         let Strip { blocks, source_step, destination_step, .. } = self.strip;
         let mut leaves = Vec::new();
-        for (first_block, block_lots, blocks) in lots(blocks, BLOCKS.0) {
-            for (first_line, line_lots, lines) in lots(lines, BLOCKS.1 / blocks) {
+        for (first_block, block_lots, blocks) in lots(blocks, BLOCKS_OF_LINE) {
+            for (first_line, line_lots, lines) in lots(lines, BLOCKS_OF_CALL / blocks) {
                 let mut leaf = self.clone();
                 (leaf.strip.blocks, leaf.strip.lines) = (blocks, lines);
                 for (first, lots, size, source, destination) in [
@@ -667,7 +668,7 @@ mod tests {
             lines: 5,
             source_line: 1 << 20,
             destination_line: 3,
-            blocks: 2 * BLOCKS.0 + 1,
+            blocks: 2 * BLOCKS_OF_LINE + 1,
             source_step: 7,
             destination_step: 1 << 10,
             columns: 2,
@@ -700,8 +701,8 @@ mod tests {
         let mut expected = visited(&leaf);
         let parts = leaf.split().unwrap();
         for part in &parts {
-            assert!(part.strip.blocks <= BLOCKS.0, "{part:?}");
-            assert!(part.strip.blocks * part.strip.lines <= BLOCKS.1, "{part:?}");
+            assert!(part.strip.blocks <= BLOCKS_OF_LINE, "{part:?}");
+            assert!(part.strip.blocks * part.strip.lines <= BLOCKS_OF_CALL, "{part:?}");
             assert_eq!(part.loops[0], outer);
         }
         let mut split: Vec<_> = parts.iter().flat_map(visited).collect();

@@ -38,7 +38,12 @@ impl Stores {
     pub(super) fn past_the_caches(self, op: BlockOp, strip: &Strip) -> bool {
         match op {
             // Element by element, and never past the caches.
-            BlockOp::Transpose { bits: 128 } | BlockOp::Strided { .. } => false,
+            BlockOp::Transpose { bits: 128 }
+            | BlockOp::Strided { .. }
+            | BlockOp::Narrow { .. }
+            | BlockOp::Widen { .. }
+            | BlockOp::Bits { .. }
+            | BlockOp::FillBits => false,
             // Narrower ones write whole lines, each of them once, like runs.
             BlockOp::Transpose { bits: 32..=64 } | BlockOp::TransposeInterleave { .. } => {
                 let limit = if strip.goes_by_columns() { FAR_COLUMNS } else { LINES };

@@ -349,6 +349,10 @@ mod tests {
         // The array has a size, no tile of it has.
         let e = refused(ElementType::F32, &[1 << 62, 1]);
         assert!(e.contains("image"), "{e}");
+        // The best one has a size, the others need not.
+        let tall = [1 << 55, 1];
+        assert_eq!(layout(ElementType::F32, &tall), "{0,1:T(1,128)}");
+        assert!(ranked_layouts(Chip::V4, ElementType::F32, &tall).is_err());
         // Many dimensions are many choices, not too many.
         assert_eq!(ranked_layouts(Chip::V6e, ElementType::F32, &[1; 64]).unwrap().len(), 64 * 63);
     }
