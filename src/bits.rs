@@ -1,5 +1,5 @@
-//! Elements below a byte in a buffer: least significant bit of the first byte
-//! first, none across two bytes.
+//! Elements below a byte in a buffer, none across two bytes. The first of them is in
+//! the least significant bits of its byte, unless somebody says otherwise.
 
 /// The byte in which a bit of a buffer is.
 pub(crate) fn byte_of(bit: u64) -> usize {
@@ -17,4 +17,161 @@ pub(crate) fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
     let mask = (0xff >> (8 - bits)) << (at % 8);
     let byte = &mut buffer[byte_of(at)];
     *byte = *byte & !mask | value << (at % 8) & mask;
+}
+
+/// Where in its byte an element really is, whose place is counted from the least
+/// significant bit: there, or counted from the most significant one.
+pub(crate) fn ordered(at: u64, bits: u32, most_first: bool) -> u64 {
+    if most_first && bits < 8 { at - at % 8 + (8 - u64::from(bits) - at % 8) } else { at }
+}
+
+/// The bits of `bytes` bytes, packed: of each byte the low `BITS` ones, or
+/// whether any was set.
+#[inline(always)]
+pub(crate) fn narrow<const BITS: u32, const TRUTH: bool>(bytes: [u8; 8]) -> u64 {
+    let mut x = u64::from_le_bytes(bytes);
+    if TRUTH {
+        // The top bit of each byte: set by the carry out of the others, or so.
+        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+        x = (((x & LOW) + LOW) | x) >> 7;
+    }
+    // Twice as many elements beside each other in each step.
+    let mut bits = BITS;
+    let mut lane = 8;
+    x &= u64::MAX / 0xff * mask(bits);
+    while lane < 64 {
+        (x, bits, lane) = (x | x >> (lane - bits), 2 * bits, 2 * lane);
+        x &= if lane < 64 { u64::MAX / mask(lane) * mask(bits) } else { mask(bits) };
+    }
+    x
+}
+
+/// The inverse of [`narrow`]: eight bytes from the low `8 * BITS` bits.
+#[inline(always)]
+pub(crate) fn widen<const BITS: u32>(packed: u64) -> [u8; 8] {
+    let mut x = packed;
+    let mut bits = 8 * BITS;
+    let mut lane = 64;
+    while lane > 8 {
+        (bits, lane) = (bits / 2, lane / 2);
+        x = (x | x << (lane - bits)) & (u64::MAX / mask(lane) * mask(bits));
+    }
+    x.to_le_bytes()
+}
+
+/// The low `bits` bits.
+const fn mask(bits: u32) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+/// Eight bytes of packed elements, those of each byte in the opposite order.
+#[inline(always)]
+pub(crate) fn reversed(packed: u64, bits: u32) -> u64 {
+    let mut x = packed;
+    let mut half = bits;
+    while half < 8 {
+        let low = u64::MAX / mask(2 * half) * mask(half);
+        x = (x & low) << half | (x >> half) & low;
+        half *= 2;
+    }
+    x
+}
+
+/// Widens a run of elements that begins at any bit into bytes.
+pub(crate) fn widen_run(source: &[u8], at: u64, bits: u32, most_first: bool, bytes: &mut [u8]) {
+    let mut at = at;
+    for eight in bytes.chunks_mut(8) {
+        let (first, shift) = (byte_of(at), at % 8);
+        // Eight elements are in nine bytes at most.
+        let mut window = [0; 16];
+        let count = source.len().saturating_sub(first).min(9);
+        window[..count].copy_from_slice(&source[first..first + count]);
+        let [low, high] = [0, 8].map(|i| {
+            let word = u64::from_le_bytes(std::array::from_fn(|j| window[i + j]));
+            if most_first { reversed(word, bits) } else { word }
+        });
+        let packed = if shift == 0 { low } else { low >> shift | high << (64 - shift) };
+        let widened = match bits {
+            1 => widen::<1>(packed & mask(8)),
+            2 => widen::<2>(packed & mask(16)),
+            _ => widen::<4>(packed & mask(32)),
+        };
+        eight.copy_from_slice(&widened[..eight.len()]);
+        at += 8 * u64::from(bits);
+    }
+}
+
+/// Narrows bytes into a run of elements that begins at any bit, and leaves the other
+/// bits of its first and its last byte alone.
+pub(crate) fn narrow_run(
+    bytes: &[u8],
+    (bits, truth, most_first): (u32, bool, bool),
+    destination: &mut [u8],
+    at: u64,
+) {
+    let mut at = at;
+    for values in bytes.chunks(8) {
+        let mut eight = [0; 8];
+        eight[..values.len()].copy_from_slice(values);
+        let packed = match (bits, truth) {
+            (1, true) => narrow::<1, true>(eight),
+            (1, false) => narrow::<1, false>(eight),
+            (2, _) => narrow::<2, false>(eight),
+            _ => narrow::<4, false>(eight),
+        };
+        let (first, shift) = (byte_of(at), at % 8);
+        let count = u32::try_from(values.len()).unwrap_or(8) * bits;
+        let place = u128::from(packed) << shift;
+        let places = u128::from(mask(count)) << shift;
+        let touched = byte_of(shift + u64::from(count) + 7);
+        for (i, byte) in destination[first..first + touched].iter_mut().enumerate() {
+            let of_byte = |x: u128| {
+                let x = u64::from((x >> (8 * i)).to_le_bytes()[0]);
+                if most_first { reversed(x, bits).to_le_bytes()[0] } else { x.to_le_bytes()[0] }
+            };
+            *byte = *byte & !of_byte(places) | of_byte(place);
+        }
+        at += 8 * u64::from(bits);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_bytes_are_packed_and_come_back() {
+        let bytes = [0x01, 0xf2, 0x43, 0x84, 0x00, 0x96, 0xa7, 0xff];
+        assert_eq!(narrow::<4, false>(bytes), 0xf760_4321);
+        assert_eq!(narrow::<2, false>(bytes), 0b1111_1000_0011_1001);
+        assert_eq!(narrow::<1, false>(bytes), 0b1100_0101);
+        assert_eq!(narrow::<1, true>(bytes), 0b1110_1111);
+        assert_eq!(widen::<4>(0xf760_4321), [1, 2, 3, 4, 0, 6, 7, 15]);
+        assert_eq!(widen::<2>(0b1111_1000_0011_1001), [1, 2, 3, 0, 0, 2, 3, 3]);
+        assert_eq!(widen::<1>(0b1110_1111), [1, 1, 1, 1, 0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn runs_begin_at_any_bit_in_both_orders() {
+        let packed: Vec<u8> = (0..24).map(|i: u8| i.wrapping_mul(73) ^ 0x5a).collect();
+        for bits in [1, 2, 4] {
+            for (first, count) in [(0, 5), (3, 8), (1, 17), (7, 30), (0, 48)] {
+                let at = |i: usize| u64::from(bits) * u64::try_from(i).unwrap();
+                for most_first in [false, true] {
+                    let mut bytes = vec![0xee; count];
+                    widen_run(&packed, at(first), bits, most_first, &mut bytes);
+                    let mut expected = packed.clone();
+                    let mut back = packed.clone();
+                    for (i, &value) in bytes.iter().enumerate() {
+                        let place = ordered(at(first + i), bits, most_first);
+                        assert_eq!(value, get(&packed, place, bits), "{bits} {first} {i}");
+                        set(&mut expected, place, bits, !value);
+                    }
+                    bytes.iter_mut().for_each(|byte| *byte = !*byte);
+                    narrow_run(&bytes, (bits, false, most_first), &mut back, at(first));
+                    assert_eq!(back, expected, "{bits} {first} {count} {most_first}");
+                }
+            }
+        }
+    }
 }

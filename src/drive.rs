@@ -2,8 +2,8 @@
 
 use crate::bits;
 use crate::error::{BufferError, Side};
-use crate::kernel::{self, BlockOp};
-use crate::plan::{Call, Node};
+use crate::kernel::{self, BlockOp, Place, Run, Strip};
+use crate::plan::{Call, MostFirst, Needs, Node, SCRATCH_BYTES, Stage, Stages, Steps};
 
 /// Walks a program over two buffers.
 ///
@@ -15,9 +15,15 @@ pub(crate) fn run(
     source: &[u8],
     destination: &mut [u8],
 ) -> Result<(), BufferError> {
-    program.check(source, destination)?;
-    let mut buffers = Buffers { source, destination };
-    buffers.walk(&program.nodes, 0, 0);
+    program.source.check(Side::Source, source.len())?;
+    program.destination.check(Side::Destination, destination.len())?;
+    let mut buffers = Buffers { source, destination, order: program.order, scratch: None };
+    if program.is_staged {
+        let mut scratch = Scratch { source: [0; SCRATCH_BYTES], destination: [0; SCRATCH_BYTES] };
+        Buffers { scratch: Some(&mut scratch), ..buffers }.walk(&program.nodes, 0, 0);
+    } else {
+        buffers.walk(&program.nodes, 0, 0);
+    }
     if program.streams {
         kernel::fence();
     }
@@ -30,22 +36,36 @@ pub(crate) fn run(
 #[derive(Debug)]
 pub(crate) struct Program {
     pub(crate) nodes: Vec<Node>,
-    pub(crate) source_bytes: u64,
-    pub(crate) destination_bytes: u64,
+    pub(crate) source: Needs,
+    pub(crate) destination: Needs,
+    pub(crate) order: MostFirst,
     pub(crate) streams: bool,
+    /// Some call works on scratch memory.
+    pub(crate) is_staged: bool,
 }
 
-impl Program {
-    fn check(&self, source: &[u8], destination: &[u8]) -> Result<(), BufferError> {
-        BufferError::check(Side::Source, self.source_bytes, source.len())?;
-        BufferError::check(Side::Destination, self.destination_bytes, destination.len())
-    }
+/// Where elements below a byte have a byte each for a while.
+#[repr(align(64))]
+struct Scratch {
+    source: [u8; SCRATCH_BYTES],
+    destination: [u8; SCRATCH_BYTES],
+}
+
+/// Where a kernel begins: at a bit of the array of its side, or at a byte of scratch
+/// memory.
+#[derive(Clone, Copy)]
+enum At {
+    Array(u64),
+    SourceScratch(usize),
+    DestinationScratch(usize),
 }
 
 /// Two buffers that are as long as a program needs.
 struct Buffers<'a> {
     source: &'a [u8],
     destination: &'a mut [u8],
+    order: MostFirst,
+    scratch: Option<&'a mut Scratch>,
 }
 
 impl Buffers<'_> {
@@ -66,40 +86,118 @@ impl Buffers<'_> {
         }
     }
 
-    #[allow(unsafe_code, reason = "where checked buffers become pointers")]
     fn call(&mut self, call: &Call, source: u64, destination: u64) {
-        let (source, destination) = (call.source + source, call.destination + destination);
+        let source = call.source.wrapping_add(source);
+        let destination = call.destination.wrapping_add(destination);
         let Some(run) = call.run else {
             return self.move_bits(call, source, destination);
         };
-        let from = self.source.as_ptr().wrapping_add(bits::byte_of(source));
-        let to = self.destination.as_mut_ptr().wrapping_add(bits::byte_of(destination));
-        // SAFETY: the program was made by `program::program`, which saw that no
-        // call reaches beyond the lengths that `Program::check` has compared the
-        // buffers with; a `&` and a `&mut` do not overlap; `run` was chosen for a
-        // `Tier`, which the CPU has.
-        unsafe { run(&call.strip, &call.order, from, to) };
+        let Stages { source: before, destination: behind } = &call.stages;
+        if let Some(stage) = before {
+            self.bring(stage, source);
+        }
+        let from = if before.is_some() { At::SourceScratch(0) } else { At::Array(source) };
+        let to = if behind.is_some() { At::DestinationScratch(0) } else { At::Array(destination) };
+        self.kernel(run, &call.strip, &call.order, from, to);
+        if let Some(stage) = behind {
+            self.take_away(stage, destination);
+        }
+    }
+
+    /// A kernel call of a program.
+    #[allow(unsafe_code, reason = "where checked buffers become pointers")]
+    fn kernel(&mut self, run: Run, strip: &Strip, order: &[Place], from: At, to: At) {
+        let nowhere = (std::ptr::null_mut::<u8>(), std::ptr::null_mut::<u8>());
+        let (source_scratch, destination_scratch) = match self.scratch.as_deref_mut() {
+            Some(scratch) => (scratch.source.as_mut_ptr(), scratch.destination.as_mut_ptr()),
+            None => nowhere,
+        };
+        let from = match from {
+            At::Array(bit) => self.source.as_ptr().wrapping_add(bits::byte_of(bit)),
+            At::SourceScratch(byte) => source_scratch.wrapping_add(byte).cast_const(),
+            At::DestinationScratch(byte) => destination_scratch.wrapping_add(byte).cast_const(),
+        };
+        let to = match to {
+            At::Array(bit) => self.destination.as_mut_ptr().wrapping_add(bits::byte_of(bit)),
+            At::SourceScratch(byte) => source_scratch.wrapping_add(byte),
+            At::DestinationScratch(byte) => destination_scratch.wrapping_add(byte),
+        };
+        // SAFETY: the program was made by `program::program`, which saw that no call
+        // reaches beyond the lengths that `run` has compared the buffers with, nor
+        // beyond scratch memory, which is there if a call works on it; a `&` and a
+        // `&mut` do not overlap, nor does scratch memory with either or with the
+        // other half of it; `run` was chosen for a `Tier`, which the CPU has.
+        unsafe { run(strip, order, from, to) };
+    }
+
+    /// Brings what a stage reads into scratch memory.
+    fn bring(&mut self, stage: &Stage, source: u64) {
+        let Some(run) = stage.run else { return };
+        for (at, in_scratch) in stage.blocks_from(source) {
+            if stage.is_on_bytes(at) {
+                let strip = stage.strip(bytes_of(stage.rows.array), stage.rows.scratch);
+                self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
+                continue;
+            }
+            let Some(scratch) = self.scratch.as_deref_mut() else { return };
+            let BlockOp::Widen { bits, most_first } = stage.op else { return };
+            for (at, in_scratch) in stage.rows_from(at, in_scratch) {
+                let bytes = &mut scratch.source[in_scratch..in_scratch + stage.elements];
+                bits::widen_run(self.source, at, bits, most_first, bytes);
+            }
+        }
+    }
+
+    /// Takes away what a kernel left in scratch memory.
+    fn take_away(&mut self, stage: &Stage, destination: u64) {
+        let Some(run) = stage.run else { return };
+        // Of its last byte, a run may only have a part.
+        let ends_whole = match stage.op {
+            BlockOp::Narrow { bits, .. } => {
+                (wide(stage.elements) * u64::from(bits)).is_multiple_of(8)
+            }
+            _ => true,
+        };
+        for (at, in_scratch) in stage.blocks_from(destination) {
+            if ends_whole && stage.is_on_bytes(at) {
+                let strip = stage.strip(stage.rows.scratch, bytes_of(stage.rows.array));
+                self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
+                continue;
+            }
+            let Some(scratch) = self.scratch.as_deref() else { return };
+            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
+            for (at, in_scratch) in stage.rows_from(at, in_scratch) {
+                let bytes = &scratch.destination[in_scratch..in_scratch + stage.elements];
+                bits::narrow_run(bytes, (bits, truth, most_first), self.destination, at);
+            }
+        }
     }
 
     /// The ops on single bits.
     fn move_bits(&mut self, call: &Call, source: u64, destination: u64) {
         let strip = &call.strip;
-        let at = |start: u64, i: usize, stride: usize| start + wide(i) * wide(stride);
+        let MostFirst { source: from_most, destination: to_most } = self.order;
+        let at = |start: u64, i: usize, stride: usize| {
+            start.wrapping_add(wide(i).wrapping_mul(signed(stride)))
+        };
         match call.op {
             BlockOp::Bits { source_bits, destination_bits, truth } => {
                 for i in 0..strip.columns {
                     let from = at(source, i, strip.row_stride);
+                    let from = bits::ordered(from, source_bits, from_most);
                     let mut value = bits::get(self.source, from, source_bits);
                     if truth {
                         value = u8::from(value != 0);
                     }
                     let to = at(destination, i, strip.column_stride);
+                    let to = bits::ordered(to, destination_bits, to_most);
                     bits::set(self.destination, to, destination_bits, value);
                 }
             }
             _ => {
                 for i in 0..strip.columns {
                     let to = at(destination, i, strip.column_stride);
+                    let to = bits::ordered(to, 1, to_most);
                     bits::set(self.destination, to, 1, strip.fill >> (to % 8));
                 }
             }
@@ -107,7 +205,58 @@ impl Buffers<'_> {
     }
 }
 
+impl Stage {
+    /// Where the blocks begin: the bit in the array, and the byte in scratch memory.
+    fn blocks_from(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
+        let (lines, blocks) = (self.lines, self.blocks);
+        (0..lines.count).flat_map(move |line| {
+            let (at, in_scratch) = lines.step(start, 0, line);
+            (0..blocks.count).map(move |block| blocks.step(at, in_scratch, block))
+        })
+    }
+
+    /// Where the rows of a block begin.
+    fn rows_from(&self, at: u64, in_scratch: usize) -> impl Iterator<Item = (u64, usize)> {
+        let rows = self.rows;
+        (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
+    }
+
+    /// Whether all rows of a block begin at whole bytes.
+    fn is_on_bytes(&self, at: u64) -> bool {
+        at.is_multiple_of(8) && self.rows.array.is_multiple_of(8)
+    }
+
+    /// The strip of a block whose rows are so many bytes apart.
+    fn strip(&self, source_step: usize, destination_step: usize) -> Strip {
+        Strip {
+            lines: 1,
+            blocks: self.rows.count,
+            source_step,
+            destination_step,
+            rows: 1,
+            columns: self.elements,
+            ..Strip::default()
+        }
+    }
+}
+
+impl Steps {
+    fn step(self, at: u64, in_scratch: usize, count: usize) -> (u64, usize) {
+        (at.wrapping_add(wide(count).wrapping_mul(self.array)), in_scratch + count * self.scratch)
+    }
+}
+
+/// A step of whole bytes, as kernels count it, from one in bits.
+fn bytes_of(step: u64) -> usize {
+    isize::try_from(step.cast_signed() / 8).unwrap_or(isize::MAX).cast_unsigned()
+}
+
 /// A number of elements or bits in a buffer.
 fn wide(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// A stride modulo the size of an address, modulo 2^64.
+fn signed(stride: usize) -> u64 {
+    i64::try_from(stride.cast_signed()).unwrap_or(i64::MAX).cast_unsigned()
 }

@@ -24,6 +24,8 @@ pub enum Error {
     Index(IndexError),
     /// Two shapes do not describe the same array.
     Mismatch(MismatchError),
+    /// A host array or a window is not one.
+    Host(HostError),
     /// A buffer is not as long as it must be.
     Buffer(BufferError),
 }
@@ -231,6 +233,48 @@ pub enum IndexError {
     Overflow,
 }
 
+/// Why a host array cannot lie as it is said to, or a window not be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HostError {
+    /// A list does not have one entry for each dimension that it is about.
+    Entries {
+        /// Entries of the list.
+        entries: usize,
+        /// Dimensions that it is about.
+        rank: usize,
+    },
+    /// A window reaches beyond its array.
+    WindowOutOfBounds {
+        /// The dimension.
+        dimension: usize,
+        /// Where the window starts.
+        start: u64,
+        /// How many elements it has.
+        size: u64,
+        /// How many the array has.
+        bound: u64,
+    },
+    /// Elements of a destination share memory, or might: the stride of a dimension
+    /// is within what the dimensions of smaller strides reach.
+    Overlap {
+        /// The dimension.
+        dimension: usize,
+    },
+    /// Negative strides lead to before the buffer.
+    BeforeBuffer {
+        /// Where the lowest element would begin, in bytes.
+        bytes: i64,
+    },
+    /// Elements of the type fill whole bytes.
+    NotPackable {
+        /// The type of the elements.
+        element_type: ElementType,
+    },
+    /// The array reaches 2⁶³ bits or further.
+    TooLarge,
+}
+
 /// In what two shapes differ that should describe the same array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -280,6 +324,7 @@ impl fmt::Display for Error {
             Error::Shape(e) => e.fmt(f),
             Error::Index(e) => e.fmt(f),
             Error::Mismatch(e) => e.fmt(f),
+            Error::Host(e) => e.fmt(f),
             Error::Buffer(e) => e.fmt(f),
         }
     }
@@ -443,6 +488,37 @@ impl fmt::Display for MismatchError {
 
 impl std::error::Error for MismatchError {}
 
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            HostError::Entries { entries, rank } => {
+                write!(f, "a list of {entries} entries for {rank} dimensions of the host array")
+            }
+            HostError::WindowOutOfBounds { dimension, start, size, bound } => write!(
+                f,
+                "a window of {size} elements from {start} on in dimension {dimension}, \
+                 whose bound is {bound}"
+            ),
+            HostError::Overlap { dimension } => write!(
+                f,
+                "the stride of dimension {dimension} lets elements of the destination share \
+                 memory; it must reach beyond the dimensions of smaller strides"
+            ),
+            HostError::BeforeBuffer { bytes } => write!(
+                f,
+                "negative strides lead to byte {bytes}, before the buffer; \
+                 the array must start further on"
+            ),
+            HostError::NotPackable { element_type } => {
+                write!(f, "elements of {element_type} fill whole bytes and cannot be packed")
+            }
+            HostError::TooLarge => f.write_str("the host array reaches 2^63 bits or further"),
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
 impl BufferError {
     /// Checks that the buffer of a side has the bytes that it needs.
     pub(crate) fn check(side: Side, needed_bytes: u64, length: usize) -> Result<(), BufferError> {
@@ -484,5 +560,6 @@ error_from!(
     Shape(ShapeError),
     Index(IndexError),
     Mismatch(MismatchError),
+    Host(HostError),
     Buffer(BufferError)
 );

@@ -66,6 +66,7 @@ mod drive;
 mod element;
 mod error;
 mod excerpt;
+mod host;
 pub mod index;
 mod kernel;
 pub mod oracle;
@@ -76,7 +77,8 @@ pub mod tpu;
 
 pub use cpu::{Tier, TierError};
 pub use element::{ElementType, UnknownElementType};
-pub use error::{BufferError, Error, IndexError, MismatchError, ShapeError, Side};
+pub use error::{BufferError, Error, HostError, IndexError, MismatchError, ShapeError, Side};
+pub use host::{BitOrder, Host};
 pub use kernel::BlockOp;
 pub use plan::{Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};
 pub use shape::{

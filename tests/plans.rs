@@ -425,11 +425,11 @@ fn padding_is_zero_or_kept_or_a_byte() {
             let builder = PlanBuilder::new().tier(tier);
             for poison in [0xee, 0x11] {
                 case.expected = with(0xb7);
-                case.check(builder.padding(Padding::Byte(0xb7)), (0, 0), poison);
+                case.check(builder.clone().padding(Padding::Byte(0xb7)), (0, 0), poison);
                 case.expected = with(poison);
-                case.check(builder.padding(Padding::Keep), (0, 0), poison);
+                case.check(builder.clone().padding(Padding::Keep), (0, 0), poison);
                 case.expected = zeros.clone();
-                case.check(builder.padding(Padding::Zero), (0, 0), poison);
+                case.check(builder.clone().padding(Padding::Zero), (0, 0), poison);
             }
         }
     }
@@ -490,7 +490,7 @@ proptest! {
         for case in [Case::new(&from, &to), Case::pack(&to), Case::unpack(&from)] {
             for tier in Tier::available() {
                 let builder = PlanBuilder::new().tier(tier).streaming(addresses.0 % 2 == 0);
-                case.check(builder, addresses, 0xee);
+                case.check(builder.clone(), addresses, 0xee);
                 case.check(builder, (0, 0), 0x11);
             }
         }

@@ -244,7 +244,8 @@ impl Case {
         let copies = [copy(false).map_err(work)?, copy(true).map_err(work)?];
         let padded: Shape = format!("u8[1]{{0:T({bytes})}}").parse()?;
         let fill = PlanBuilder::new().padding(Padding::Byte(0x2a)).tier(Tier::best());
-        let fills = [fill.streaming(false), fill.streaming(true)].map(|fill| fill.pack(&padded));
+        let fills =
+            [fill.clone().streaming(false), fill.streaming(true)].map(|fill| fill.pack(&padded));
         let [fill, streaming_fill] = fills;
         let fills = [fill.map_err(work)?, streaming_fill.map_err(work)?];
 

@@ -15,9 +15,9 @@
 //! when it writes past the caches, it finds the places itself, line by line, and
 //! gets none. It may
 //!
-//! - read the bytes from `source` up to [`Strip::source_bytes`],
-//! - write the bytes from `destination` up to [`Strip::destination_bytes`], and
-//!   of these only the ones that its op writes; some of them twice, then with
+//! - read the bytes in [`Strip::source_range`], counted from `source`,
+//! - write the bytes in [`Strip::destination_range`], counted from `destination`,
+//!   and of these only the ones that its op writes; some of them twice, then with
 //!   the same value.
 //!
 //! The caller sees to it that these bytes are there, that the two ranges do not
@@ -35,6 +35,7 @@ mod portable;
 mod x86;
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::cpu::{Level, Tier};
 
@@ -85,10 +86,20 @@ pub enum BlockOp {
         bits: u32,
         /// Keep whether any bit was set, instead of the low bits.
         truth: bool,
+        /// The first element of a byte has its most significant bits.
+        most_first: bool,
     },
     /// A run of narrow elements into a run of bytes: the mirror of `Narrow`.
     Widen {
         /// Bits that make one byte.
+        bits: u32,
+        /// The first element of a byte has its most significant bits.
+        most_first: bool,
+    },
+    /// One run of bytes to one run of bytes, the elements of each byte in the opposite
+    /// order.
+    Reverse {
+        /// Width of an element.
         bits: u32,
     },
     /// Rows into columns.
@@ -144,6 +155,7 @@ impl BlockOp {
 impl fmt::Display for BlockOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let truth = |truth: bool| if truth { "-truth" } else { "" };
+        let order = |most_first: bool| if most_first { "-most-first" } else { "" };
         match *self {
             BlockOp::Copy => f.write_str("copy"),
             BlockOp::Interleave { ways, bits } => write!(f, "interleave{ways}x{bits}"),
@@ -152,8 +164,11 @@ impl fmt::Display for BlockOp {
                 write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
             }
             BlockOp::Unsqueeze { ways, bits } => write!(f, "deinterleave{ways}x8-unsqueeze{bits}"),
-            BlockOp::Narrow { bits, truth: t } => write!(f, "narrow{bits}{}", truth(t)),
-            BlockOp::Widen { bits } => write!(f, "widen{bits}"),
+            BlockOp::Narrow { bits, truth: t, most_first } => {
+                write!(f, "narrow{bits}{}{}", truth(t), order(most_first))
+            }
+            BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
+            BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
             BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
             BlockOp::TransposeInterleave { ways, bits } => {
                 write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
@@ -184,7 +199,8 @@ impl Place {
     }
 }
 
-/// Where the blocks of one kernel call are. All in bytes, but for counts.
+/// Where the blocks of one kernel call are. All in bytes, but for counts. Steps and
+/// strides are modulo the size of an address: those of host arrays may be negative.
 ///
 /// Block b of line l starts at `source + l * source_line + b * source_step`, and
 /// so in the destination. Within it, an op with `rows` and `columns` reads and
@@ -192,7 +208,7 @@ impl Place {
 ///
 /// | op | source of (row, column) | destination |
 /// |---|---|---|
-/// | copy, fill | column | column |
+/// | copy, reverse, fill | column | column |
 /// | interleave, squeeze | row · row_stride + column · w | word column |
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen | element column | element column |
@@ -307,84 +323,100 @@ impl Strip {
         self.column_stride > self.row_stride
     }
 
-    /// How many bytes from the source pointer on a kernel may read. `None` where
-    /// the number does not fit.
-    pub(crate) fn source_bytes(&self, op: BlockOp) -> Option<usize> {
-        let rows = self.rows.checked_sub(1)?.checked_mul(self.row_stride)?;
-        let block = match op {
-            BlockOp::Copy => self.columns,
-            BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => {
-                rows.checked_add(self.columns.checked_mul(bytes(bits))?)?
-            }
+    /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.
+    /// `None` where a number does not fit.
+    pub(crate) fn source_runs(&self, op: BlockOp) -> Option<Runs> {
+        let run = |element: u32| self.columns.checked_mul(bytes(element));
+        let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
+        let one = |bytes| Runs { count: 1, stride: 0, bytes };
+        Some(match op {
+            BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Narrow { .. } => one(self.columns),
+            BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => rows(run(bits)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
-                let word = bytes(ways.checked_mul(bits)?);
-                rows.checked_add(self.columns.checked_mul(word)?)?
+                rows(run(ways.checked_mul(bits)?)?)
             }
-            BlockOp::Squeeze { .. } => rows.checked_add(self.columns)?,
-            BlockOp::Deinterleave { ways, bits } => {
-                self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?
+            BlockOp::Squeeze { .. } => rows(self.columns),
+            BlockOp::Deinterleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
+            BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
+            BlockOp::Widen { bits, .. } => one(narrow_bytes(self.columns, bits)?),
+            BlockOp::Strided { bits } => {
+                Runs { count: self.columns, stride: self.row_stride, bytes: bytes(bits) }
             }
-            BlockOp::Unsqueeze { ways, .. } => self.columns.checked_mul(bytes(8 * ways))?,
-            BlockOp::Narrow { .. } => self.columns,
-            BlockOp::Widen { bits } => narrow_bytes(self.columns, bits)?,
-            BlockOp::Strided { bits } => self
-                .columns
-                .checked_sub(1)?
-                .checked_mul(self.row_stride)?
-                .checked_add(bytes(bits))?,
-            BlockOp::Fill | BlockOp::Bits { .. } | BlockOp::FillBits => 0,
-        };
-        let blocks = self.blocks.checked_sub(1)?.checked_mul(self.source_step)?;
-        let lines = self.lines.checked_sub(1)?.checked_mul(self.source_line)?;
-        lines.checked_add(blocks)?.checked_add(block)
+            BlockOp::Fill | BlockOp::Bits { .. } | BlockOp::FillBits => one(0),
+        })
     }
 
-    /// How many bytes from the destination pointer on a kernel may write. `None`
-    /// where the number does not fit.
-    pub(crate) fn destination_bytes(&self, op: BlockOp) -> Option<usize> {
-        let rows = self.rows.checked_sub(1)?.checked_mul(self.row_stride)?;
-        let block = match op {
-            BlockOp::Copy | BlockOp::Fill => self.columns,
-            BlockOp::Interleave { ways, bits } => {
-                self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?
+    /// What a block of an op writes, its padding left out.
+    pub(crate) fn destination_runs(&self, op: BlockOp) -> Option<Runs> {
+        let run = |element: u32| self.columns.checked_mul(bytes(element));
+        let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
+        let columns = |count, elements: usize, bits| {
+            let bytes = elements.checked_mul(bytes(bits))?;
+            Some(Runs { count, stride: self.column_stride, bytes })
+        };
+        let one = |bytes| Runs { count: 1, stride: 0, bytes };
+        Some(match op {
+            BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Fill | BlockOp::Widen { .. } => {
+                one(self.columns)
             }
-            BlockOp::Squeeze { ways, .. } => self.columns.checked_mul(bytes(8 * ways))?,
-            BlockOp::Deinterleave { bits, .. } => {
-                rows.checked_add(self.columns.checked_mul(bytes(bits))?)?
-            }
-            BlockOp::Unsqueeze { .. } => rows.checked_add(self.columns)?,
-            BlockOp::Narrow { bits, .. } => narrow_bytes(self.columns, bits)?,
-            BlockOp::Widen { .. } => self.columns,
-            BlockOp::Transpose { bits } => self
-                .columns
-                .checked_sub(1)?
-                .checked_mul(self.column_stride)?
-                .checked_add(self.rows.checked_mul(bytes(bits))?)?,
+            BlockOp::Interleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
+            BlockOp::Squeeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
+            BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
+            BlockOp::Unsqueeze { .. } => rows(self.columns),
+            BlockOp::Narrow { bits, .. } => one(narrow_bytes(self.columns, bits)?),
+            BlockOp::Transpose { bits } => columns(self.columns, self.rows, bits)?,
             // Words of some columns each, as many of them as rows for each column.
             BlockOp::TransposeInterleave { ways, bits } => {
                 let ways_wide = usize::try_from(ways).ok()?;
                 let words = self.rows.checked_mul(ways_wide)?;
-                self.columns
-                    .checked_sub(1)?
-                    .checked_div(ways_wide)?
-                    .checked_mul(self.column_stride)?
-                    .checked_add(words.checked_mul(bytes(ways.checked_mul(bits)?))?)?
+                columns(self.columns.checked_div(ways_wide)?, words, ways.checked_mul(bits)?)?
             }
-            BlockOp::Exchange { ways, bits } => usize::try_from(ways)
-                .ok()?
-                .checked_sub(1)?
-                .checked_mul(self.column_stride)?
-                .checked_add(self.columns.checked_mul(bytes(ways.checked_mul(bits)?))?)?,
-            BlockOp::Strided { bits } => self
-                .columns
-                .checked_sub(1)?
-                .checked_mul(self.column_stride)?
-                .checked_add(bytes(bits))?,
-            BlockOp::Bits { .. } | BlockOp::FillBits => 0,
-        };
-        let blocks = self.blocks.checked_sub(1)?.checked_mul(self.destination_step)?;
-        let lines = self.lines.checked_sub(1)?.checked_mul(self.destination_line)?;
-        lines.checked_add(blocks)?.checked_add(block)?.checked_add(self.pad)
+            BlockOp::Exchange { ways, bits } => {
+                columns(usize::try_from(ways).ok()?, self.columns, ways.checked_mul(bits)?)?
+            }
+            BlockOp::Strided { bits } => columns(self.columns, 1, bits)?,
+            BlockOp::Bits { .. } | BlockOp::FillBits => one(0),
+        })
+    }
+
+    /// Which bytes a kernel may read, counted from the source pointer. `None` where a
+    /// number does not fit, or there are no runs.
+    pub(crate) fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
+        let lines = [(self.lines, self.source_line), (self.blocks, self.source_step)];
+        self.source_runs(op)?.range(lines)
+    }
+
+    /// Which bytes a kernel may write, counted from the destination pointer. `None`
+    /// where a number does not fit, or there are no runs.
+    pub(crate) fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
+        let lines = [(self.lines, self.destination_line), (self.blocks, self.destination_step)];
+        let mut runs = self.destination_runs(op)?;
+        runs.bytes = runs.bytes.checked_add(self.pad)?;
+        runs.range(lines)
+    }
+}
+
+/// So many runs of so many bytes, a stride apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Runs {
+    pub(crate) count: usize,
+    pub(crate) stride: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Runs {
+    /// All bytes from the first to the last, of runs that come again in lines of
+    /// blocks.
+    fn range(self, lines: [(usize, usize); 2]) -> Option<Range<i128>> {
+        let (mut start, mut end) = (0_i128, i128::try_from(self.bytes).ok()?);
+        for (count, stride) in [lines[0], lines[1], (self.count, self.stride)] {
+            // Both have 64 bits at most.
+            let stride = i128::try_from(stride.cast_signed()).ok()?;
+            let last = i128::try_from(count.checked_sub(1)?).ok()?.checked_mul(stride)?;
+            start = start.checked_add(last.min(0))?;
+            end = end.checked_add(last.max(0))?;
+        }
+        Some(start..end)
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::vector::{Algorithm, InstructionSet};
 use super::{Place, Run, Strip};
+use crate::bits;
 
 /// The tier without vectors.
 pub(super) struct Scalar;
@@ -56,8 +57,11 @@ pub(super) unsafe fn elements<const WIDTH: usize>(
     destination: Places<*mut u8>,
 ) {
     for i in 0..count {
-        let from = source.first.wrapping_add(i * source.stride).cast::<[u8; WIDTH]>();
-        let to = destination.first.wrapping_add(i * destination.stride).cast::<[u8; WIDTH]>();
+        let from = source.first.wrapping_add(i.wrapping_mul(source.stride)).cast::<[u8; WIDTH]>();
+        let to = destination
+            .first
+            .wrapping_add(i.wrapping_mul(destination.stride))
+            .cast::<[u8; WIDTH]>();
         // SAFETY: one of the places of the source. Bytes need no alignment.
         let element = unsafe { from.read() };
         // SAFETY: one of the places of the destination.
@@ -99,68 +103,50 @@ pub(super) fn blocks(
     strip.places().map(move |place| place.of(source, destination))
 }
 
-/// The bits of `bytes` bytes, packed: of each byte the low `BITS` ones, or
-/// whether any was set.
-#[inline(always)]
-pub(super) fn narrow<const BITS: u32, const TRUTH: bool>(bytes: [u8; 8]) -> u64 {
-    let mut x = u64::from_le_bytes(bytes);
-    if TRUTH {
-        // The top bit of each byte: set by the carry out of the others, or so.
-        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
-        x = (((x & LOW) + LOW) | x) >> 7;
-    }
-    // Twice as many elements beside each other in each step.
-    let mut bits = BITS;
-    let mut lane = 8;
-    x &= u64::MAX / 0xff * mask(bits);
-    while lane < 64 {
-        (x, bits, lane) = (x | x >> (lane - bits), 2 * bits, 2 * lane);
-        x &= if lane < 64 { u64::MAX / mask(lane) * mask(bits) } else { mask(bits) };
-    }
-    x
-}
-
-/// The inverse of [`narrow`]: eight bytes from the low `8 * BITS` bits.
-#[inline(always)]
-pub(super) fn widen<const BITS: u32>(packed: u64) -> [u8; 8] {
-    let mut x = packed;
-    let mut bits = 8 * BITS;
-    let mut lane = 64;
-    while lane > 8 {
-        (bits, lane) = (bits / 2, lane / 2);
-        x = (x | x << (lane - bits)) & (u64::MAX / mask(lane) * mask(bits));
-    }
-    x.to_le_bytes()
-}
-
-/// The low `bits` bits.
-const fn mask(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
-}
-
-/// Packs a run of bytes into a run of elements of `BITS` bits. A byte of the
+/// Packs a run of bytes into a run of elements of `BITS` bits, the first of a byte in
+/// its least significant bits, or in its most significant ones. A byte of the
 /// destination that they do not fill is filled with zeros.
 ///
 /// # Safety
 ///
 /// `columns` bytes can be read, and the bytes that take them written.
 #[inline(always)]
-pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool>(
+pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool>(
     columns: usize,
     source: *const u8,
     destination: *mut u8,
 ) {
-    let packed_bytes = BITS as usize;
-    for first in (0..columns).step_by(8) {
-        let count = (columns - first).min(8);
+    let mut at = 0;
+    while at < columns {
+        let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
         let mut eight = [0; 8];
-        // SAFETY: `count` of the columns, from `first` on.
-        unsafe { run(source.wrapping_add(first), eight.as_mut_ptr(), count) };
-        let packed = narrow::<BITS, TRUTH>(eight).to_le_bytes();
-        let to = destination.wrapping_add(first / 8 * packed_bytes);
-        // SAFETY: eight columns take BITS bytes, `count` of them as many of
-        // these as have a bit.
-        unsafe { run(packed.as_ptr(), to, (count * packed_bytes).div_ceil(8)) };
+        // SAFETY: the columns from `at` on, eight or what is left.
+        unsafe { few(source.wrapping_add(at), eight.as_mut_ptr(), eight_bytes, 8) };
+        let packed = bits::narrow::<BITS, TRUTH>(eight);
+        let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
+        let to = destination.wrapping_add(at / 8 * BITS as usize);
+        let count = (eight_bytes * BITS as usize).div_ceil(8);
+        // SAFETY: eight columns take BITS bytes, fewer as many as have a bit of them.
+        unsafe { few(packed.to_le_bytes().as_ptr(), to, count, BITS as usize) };
+        at += 8;
+    }
+}
+
+/// Copies `count` bytes: mostly all of `whole`, which is known when this is compiled.
+///
+/// # Safety
+///
+/// As [`run`].
+#[inline(always)]
+unsafe fn few(source: *const u8, destination: *mut u8, count: usize, whole: usize) {
+    if count == whole {
+        // SAFETY: by the contract of this function.
+        unsafe { run(source, destination, whole) };
+    } else {
+        for i in 0..count {
+            // SAFETY: by the contract of this function.
+            unsafe { run(source.wrapping_add(i), destination.wrapping_add(i), 1) };
+        }
     }
 }
 
@@ -170,22 +156,46 @@ pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool>(
 ///
 /// `columns` bytes can be written, and the bytes that they come from read.
 #[inline(always)]
-pub(super) unsafe fn widen_run<const BITS: u32>(
+pub(super) unsafe fn widen_run<const BITS: u32, const MOST_FIRST: bool>(
     columns: usize,
     source: *const u8,
     destination: *mut u8,
 ) {
-    let packed_bytes = BITS as usize;
-    for first in (0..columns).step_by(8) {
-        let count = (columns - first).min(8);
+    let mut at = 0;
+    while at < columns {
+        let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
         let mut packed = [0; 8];
-        let at = source.wrapping_add(first / 8 * packed_bytes);
-        // SAFETY: as many of the BITS bytes of eight columns as have a bit of
-        // the `count` ones.
-        unsafe { run(at, packed.as_mut_ptr(), (count * packed_bytes).div_ceil(8)) };
-        let eight = widen::<BITS>(u64::from_le_bytes(packed));
-        // SAFETY: `count` of the columns, from `first` on.
-        unsafe { run(eight.as_ptr(), destination.wrapping_add(first), count) };
+        let from = source.wrapping_add(at / 8 * BITS as usize);
+        let count = (eight_bytes * BITS as usize).div_ceil(8);
+        // SAFETY: eight columns are in BITS bytes, fewer in as many as have a bit of
+        // them.
+        unsafe { few(from, packed.as_mut_ptr(), count, BITS as usize) };
+        let packed = u64::from_le_bytes(packed);
+        let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
+        let eight = bits::widen::<BITS>(packed);
+        // SAFETY: the columns from `at` on, eight or what is left.
+        unsafe { few(eight.as_ptr(), destination.wrapping_add(at), eight_bytes, 8) };
+        at += 8;
+    }
+}
+
+/// Copies a run of bytes, the elements of each, `BITS` bits wide, in the opposite order.
+///
+/// # Safety
+///
+/// As [`run`].
+#[inline(always)]
+pub(super) unsafe fn reverse_run<const BITS: u32>(
+    columns: usize,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    for i in 0..columns {
+        // SAFETY: one of the bytes.
+        let byte = unsafe { source.wrapping_add(i).read() };
+        let [reversed, ..] = bits::reversed(byte.into(), BITS).to_le_bytes();
+        // SAFETY: one of the bytes.
+        unsafe { destination.wrapping_add(i).write(reversed) };
     }
 }
 
@@ -203,7 +213,7 @@ pub(super) unsafe fn squeeze<const BITS: u32, const TRUTH: bool>(
     let mut byte = 0;
     for row in (0..rows).rev() {
         // SAFETY: one of the places.
-        let element = unsafe { source.first.wrapping_add(row * source.stride).read() };
+        let element = unsafe { source.first.wrapping_add(row.wrapping_mul(source.stride)).read() };
         let bits = if TRUTH { u8::from(element != 0) } else { element & (0xff >> (8 - BITS)) };
         byte = byte << BITS | bits;
     }
@@ -224,26 +234,9 @@ pub(super) unsafe fn unsqueeze<const BITS: u32>(
 ) {
     let mut rest = byte;
     for row in 0..rows {
-        let to = destination.first.wrapping_add(row * destination.stride);
+        let to = destination.first.wrapping_add(row.wrapping_mul(destination.stride));
         // SAFETY: one of the places.
         unsafe { to.write(rest & (0xff >> (8 - BITS))) };
         rest = rest.wrapping_shr(BITS);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn eight_bytes_are_packed_and_come_back() {
-        let bytes = [0x01, 0xf2, 0x43, 0x84, 0x00, 0x96, 0xa7, 0xff];
-        assert_eq!(narrow::<4, false>(bytes), 0xf760_4321);
-        assert_eq!(narrow::<2, false>(bytes), 0b1111_1000_0011_1001);
-        assert_eq!(narrow::<1, false>(bytes), 0b1100_0101);
-        assert_eq!(narrow::<1, true>(bytes), 0b1110_1111);
-        assert_eq!(widen::<4>(0xf760_4321), [1, 2, 3, 4, 0, 6, 7, 15]);
-        assert_eq!(widen::<2>(0b1111_1000_0011_1001), [1, 2, 3, 0, 0, 2, 3, 3]);
-        assert_eq!(widen::<1>(0b1110_1111), [1, 1, 1, 1, 0, 1, 1, 1]);
     }
 }

@@ -458,7 +458,7 @@ impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
             for column in 0..strip.columns {
                 let from = source.wrapping_add(column * WIDTH);
                 let from = scalar::from(from, strip.row_stride);
-                let to = destination.wrapping_add(column * strip.column_stride);
+                let to = destination.wrapping_add(column.wrapping_mul(strip.column_stride));
                 let to = scalar::to(to, WIDTH);
                 // SAFETY: one column of the block.
                 unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
@@ -495,8 +495,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             for column in 0..strip.columns {
                 let (words, way) = (column / WAYS, column % WAYS);
                 for row in 0..strip.rows {
-                    let from = row * strip.row_stride + column * WAYS * WIDTH;
-                    let to = words * strip.column_stride + (row * WAYS * WAYS + way) * WIDTH;
+                    let from =
+                        row.wrapping_mul(strip.row_stride).wrapping_add(column * WAYS * WIDTH);
+                    let to = words
+                        .wrapping_mul(strip.column_stride)
+                        .wrapping_add((row * WAYS * WAYS + way) * WIDTH);
                     let from = scalar::from(source.wrapping_add(from), WIDTH);
                     let to = scalar::to(destination.wrapping_add(to), WAYS * WIDTH);
                     // SAFETY: the elements of one word, each to its own.
@@ -545,8 +548,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         for (source, destination) in scalar::blocks(strip, source, destination) {
             for row in 0..WAYS {
                 for way in 0..WAYS {
-                    let from = source.wrapping_add(row * strip.row_stride + way * WIDTH);
-                    let to = destination.wrapping_add(way * strip.column_stride + row * WIDTH);
+                    let from = source
+                        .wrapping_add(row.wrapping_mul(strip.row_stride).wrapping_add(way * WIDTH));
+                    let to = destination.wrapping_add(
+                        way.wrapping_mul(strip.column_stride).wrapping_add(row * WIDTH),
+                    );
                     let from = scalar::from(from, WAYS * WIDTH);
                     let to = scalar::to(to, WAYS * WIDTH);
                     // SAFETY: one element of each word of a row, to those of another.
@@ -582,7 +588,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 // SAFETY: the CPU has `V`.
                 let mut parts = [[unsafe { V::splat(0) }; WAYS]; WAYS];
                 for (row, parts) in parts.iter_mut().enumerate() {
-                    let from = source.wrapping_add(row * strip.row_stride + at);
+                    let from =
+                        source.wrapping_add(row.wrapping_mul(strip.row_stride).wrapping_add(at));
                     // SAFETY: the words of `lanes` columns of one row.
                     let words = unsafe { load_row::<V, WAYS>(from) };
                     *parts = unweave::<V, WAYS, BITS>(words);
@@ -593,7 +600,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     for (vector, parts) in rows.iter_mut().zip(&parts) {
                         *vector = parts[way];
                     }
-                    let to = destination.wrapping_add(way * strip.column_stride + at);
+                    let to = destination
+                        .wrapping_add(way.wrapping_mul(strip.column_stride).wrapping_add(at));
                     for (i, words) in weave::<V, WAYS, BITS>(rows).into_iter().enumerate() {
                         if stream && column <= last {
                             // SAFETY: the words of these columns of another row; whole

@@ -6,48 +6,57 @@
 //! each side combines with another one, thousands of pieces.
 
 use super::Padding;
+use super::side::{Needs, Positions};
 use crate::bits;
 use crate::error::{BufferError, Side};
-use crate::index::ImageMap;
 
 /// Two maps, and what an element is on either side.
 #[derive(Debug)]
 pub(super) struct ByIndex {
-    pub(super) from: ImageMap,
-    pub(super) to: ImageMap,
+    pub(super) from: Positions,
+    pub(super) to: Positions,
+    /// The bounds of what is moved.
+    pub(super) bounds: Vec<u64>,
     pub(super) source_bits: u32,
     pub(super) destination_bits: u32,
+    pub(super) source_most_first: bool,
+    pub(super) destination_most_first: bool,
     /// The destination gets whether any bit was set.
     pub(super) truth: bool,
     pub(super) padding: Padding,
-    pub(super) source_bytes: u64,
-    pub(super) destination_bytes: u64,
+    pub(super) source: Needs,
+    pub(super) destination: Needs,
+    /// Elements that the destination has, padding included, where all of it is
+    /// written.
+    pub(super) whole: Option<u64>,
 }
 
 impl ByIndex {
-    /// Writes every image element.
+    /// Writes every element, and the padding.
     ///
     /// # Errors
     ///
     /// A buffer has another length.
     pub(super) fn run(&self, source: &[u8], destination: &mut [u8]) -> Result<(), BufferError> {
-        BufferError::check(Side::Source, self.source_bytes, source.len())?;
-        BufferError::check(Side::Destination, self.destination_bytes, destination.len())?;
-        for k in 0..self.to.image_elements() {
-            // All bits of both images can be counted: the maps saw to that. An
-            // index that one of them gives, the other one takes.
-            let to = k * u64::from(self.destination_bits);
-            let index = self.to.logical_index(k).ok().flatten();
-            match index.and_then(|index| self.from.bit_offset(&index).ok()) {
-                Some(from) => self.element(source, from, destination, to),
-                None => self.pad(destination, to),
-            }
+        self.source.check(Side::Source, source.len())?;
+        self.destination.check(Side::Destination, destination.len())?;
+        if let (Some(elements), Some(fill)) = (self.whole, self.fill()) {
+            self.pad(destination, elements, fill);
         }
-        // What the last byte has beyond the last element.
-        let end = self.to.image_elements() * u64::from(self.destination_bits);
-        if let Some(fill) = self.fill().filter(|_| !end.is_multiple_of(8)) {
-            let left = u32::try_from(8 - end % 8).unwrap_or(0);
-            bits::set(destination, end, left, fill >> (end % 8));
+        let mut index = vec![0; self.bounds.len()];
+        while !self.bounds.contains(&0) {
+            // All bits of both buffers can be counted, and an index within the
+            // bounds has a place on both sides.
+            let places = (self.from.bit_offset(&index), self.to.bit_offset(&index));
+            if let (Some(from), Some(to)) = places {
+                self.element(source, from, destination, to);
+            }
+            // The next index, the last dimension fastest.
+            let Some(d) = (0..index.len()).rev().find(|&d| index[d] + 1 < self.bounds[d]) else {
+                break;
+            };
+            index[d] += 1;
+            index[d + 1..].fill(0);
         }
         Ok(())
     }
@@ -66,19 +75,38 @@ impl ByIndex {
             let (from, to) = (bits::byte_of(from), bits::byte_of(to));
             destination[to..to + width].copy_from_slice(&source[from..from + width]);
         } else {
+            let from = bits::ordered(from, self.source_bits, self.source_most_first);
             let value = bits::get(source, from, self.source_bits);
             let value = if self.truth { u8::from(value != 0) } else { value };
+            let to = bits::ordered(to, self.destination_bits, self.destination_most_first);
             bits::set(destination, to, self.destination_bits, value);
         }
     }
 
-    fn pad(&self, destination: &mut [u8], to: u64) {
-        let Some(fill) = self.fill() else { return };
-        if self.destination_bits >= 8 {
-            let (at, width) = (bits::byte_of(to), bits::byte_of(self.destination_bits.into()));
-            destination[at..at + width].fill(fill);
-        } else {
-            bits::set(destination, to, self.destination_bits, fill >> (to % 8));
+    /// Fills what has no element: only that, so that a byte is not written twice
+    /// with different values.
+    fn pad(&self, destination: &mut [u8], elements: u64, fill: u8) {
+        if let Positions::Image { map, .. } = &self.to {
+            for k in 0..elements {
+                // An element asked for is one of the image.
+                if map.logical_index(k).is_ok_and(|index| index.is_some()) {
+                    continue;
+                }
+                let to = k * u64::from(self.destination_bits);
+                if self.destination_bits >= 8 {
+                    let (at, width) =
+                        (bits::byte_of(to), bits::byte_of(self.destination_bits.into()));
+                    destination[at..at + width].fill(fill);
+                } else {
+                    bits::set(destination, to, self.destination_bits, fill >> (to % 8));
+                }
+            }
+        }
+        // What the last byte has beyond the last element.
+        let end = elements * u64::from(self.destination_bits);
+        for bit in end..end.next_multiple_of(8) {
+            let to = bits::ordered(bit, 1, self.destination_most_first);
+            bits::set(destination, to, 1, fill >> (to % 8));
         }
     }
 }

@@ -15,6 +15,7 @@
 //! begin within a byte on both sides are moved **bit by bit**.
 
 use super::nest::{Loop, Nest};
+use super::staged::Stages;
 use crate::cpu::Tier;
 use crate::kernel::{BlockOp, Strip, kernel};
 
@@ -36,7 +37,7 @@ pub(super) struct Elements {
 }
 
 /// One kernel in its loops. Offsets are in bits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Leaf {
     pub(super) source: u64,
     pub(super) destination: u64,
@@ -46,6 +47,8 @@ pub(super) struct Leaf {
     /// Of the ops on bits, `columns` elements whose strides are `row_stride` and
     /// `column_stride`, in bits.
     pub(super) strip: Strip,
+    /// Where the kernel works on scratch memory: what is done before and behind it.
+    pub(super) stages: Stages,
 }
 
 /// A run of so many bits is worth a call of its own.
@@ -67,9 +70,13 @@ struct Block {
 /// The kernels that carry out a nest of data. `None` where a number does not fit
 /// in this machine's words.
 pub(super) fn data(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
-    let nest = nest.canonical();
     // Where a block op would have to begin within a byte, bit by bit.
-    leaves(nest.clone(), elements, block).or_else(|| leaves(nest, elements, block_of_bits))
+    leaves(nest.clone().canonical(), elements, block).or_else(|| data_on_bits(nest, elements))
+}
+
+/// The same, element by element and within bytes.
+pub(super) fn data_on_bits(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+    leaves(nest.canonical(), elements, block_of_bits)
 }
 
 /// The kernels that carry out a nest, if `block` finds one that can.
@@ -97,7 +104,7 @@ fn leaves(
         rest.push(Loop::new(l.full - l.extent, 0, l.destination));
         rest.extend(loops.iter().skip(i + 1).map(|l| l.as_padding()));
         rest.extend(&inner);
-        let destination = destination.checked_add(l.extent.checked_mul(l.destination)?)?;
+        let destination = destination.wrapping_add(l.extent.wrapping_mul(l.destination));
         let nest = Nest { source: 0, destination, loops: rest };
         leaves.push(padding(nest, block.bits, elements.fill)?);
     }
@@ -116,7 +123,7 @@ fn leaves(
             return None;
         }
     }
-    let unit = |stride: u64| if on_bits { usize::try_from(stride).ok() } else { bytes(stride) };
+    let unit = |stride: u64| if on_bits { signed(stride.cast_signed()) } else { step(stride) };
     let mut strip = match block.op {
         BlockOp::Bits { .. } => strip_of(None, None)?,
         BlockOp::Transpose { .. } => {
@@ -145,12 +152,12 @@ fn leaves(
             strip.pad = bytes(run.1.checked_mul(block.bits)?.checked_sub(data)?)?;
         }
         BlockOp::Interleave { .. } | BlockOp::Squeeze { .. } => {
-            strip.row_stride = bytes(rows?.source)?;
+            strip.row_stride = step(rows?.source)?;
             strip.pad =
                 bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
         }
         BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
-            strip.row_stride = bytes(rows?.destination)?;
+            strip.row_stride = step(rows?.destination)?;
         }
         BlockOp::Narrow { bits, .. } => {
             let whole = bytes(columns?.full.checked_mul(bits.into())?)?;
@@ -159,26 +166,27 @@ fn leaves(
             strip.pad = whole.checked_sub(data)?;
         }
         BlockOp::Transpose { .. } => {
-            strip.row_stride = bytes(rows?.source)?;
-            strip.column_stride = bytes(columns?.destination)?;
+            strip.row_stride = step(rows?.source)?;
+            strip.column_stride = step(columns?.destination)?;
         }
         BlockOp::TransposeInterleave { ways, .. } => {
-            strip.row_stride = bytes(rows?.source)?;
-            strip.column_stride = bytes(columns?.destination)?;
+            strip.row_stride = step(rows?.source)?;
+            strip.column_stride = step(columns?.destination)?;
             strip.columns = strip.columns.checked_mul(usize::try_from(ways).ok()?)?;
         }
         BlockOp::Exchange { .. } => {
-            strip.row_stride = bytes(rows?.source)?;
-            strip.column_stride = bytes(block.more.first()?.destination)?;
+            strip.row_stride = step(rows?.source)?;
+            strip.column_stride = step(block.more.first()?.destination)?;
         }
         BlockOp::Strided { .. } | BlockOp::Bits { .. } => {
             strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
             strip.column_stride = unit(columns.map_or(0, |c| c.destination))?;
         }
-        BlockOp::Widen { .. } | BlockOp::Fill | BlockOp::FillBits => {}
+        BlockOp::Widen { .. } | BlockOp::Reverse { .. } | BlockOp::Fill | BlockOp::FillBits => {}
     }
     let loops = extents(loops);
-    let leaf = Leaf { source, destination, loops, op: block.op, strip };
+    let stages = Stages::default();
+    let leaf = Leaf { source, destination, loops, op: block.op, strip, stages };
     let parts = if elements.stream { vec![leaf] } else { leaf.split()? };
     leaves.splice(0..0, parts);
     Some(leaves)
@@ -207,11 +215,11 @@ impl Leaf {
                     (first_line, line_lots, lines, source_line, destination_line),
                     (first_block, block_lots, blocks, source_step, destination_step),
                 ] {
-                    leaf.source = leaf.source.checked_add(bits(first, source)?)?;
-                    leaf.destination = leaf.destination.checked_add(bits(first, destination)?)?;
+                    leaf.source = leaf.source.wrapping_add(bits(first, source));
+                    leaf.destination = leaf.destination.wrapping_add(bits(first, destination));
                     if lots > 1 {
                         let lots = u64::try_from(lots).ok()?;
-                        let (source, destination) = (bits(size, source)?, bits(size, destination)?);
+                        let (source, destination) = (bits(size, source), bits(size, destination));
                         leaf.loops.push(Loop::new(lots, source, destination));
                     }
                 }
@@ -224,7 +232,7 @@ impl Leaf {
 
 /// `count` things in lots of at most `size`: where they begin, how many lots and
 /// of what size, the rest last.
-fn lots(count: usize, size: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+pub(super) fn lots(count: usize, size: usize) -> impl Iterator<Item = (usize, usize, usize)> {
     let whole = count / size;
     [(0, whole, size), (whole * size, 1, count % size)]
         .into_iter()
@@ -232,8 +240,9 @@ fn lots(count: usize, size: usize) -> impl Iterator<Item = (usize, usize, usize)
 }
 
 /// So many steps of so many bytes, in bits.
-fn bits(count: usize, step: usize) -> Option<u64> {
-    u64::try_from(count.checked_mul(step)?).ok()?.checked_mul(8)
+fn bits(count: usize, step: usize) -> u64 {
+    let bytes = i64::try_from(count.wrapping_mul(step).cast_signed()).unwrap_or(i64::MAX);
+    bytes.wrapping_mul(8).cast_unsigned()
 }
 
 /// The kernel that fills a nest of padding whose elements have `bits` bits.
@@ -249,7 +258,7 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
         let mut strip = strip_of(along, None)?;
         strip.columns = bytes(run)?;
         strip.fill = fill;
-        return Some(Leaf { source: 0, destination, loops, op: BlockOp::Fill, strip });
+        return Some(fill_leaf(destination, loops, BlockOp::Fill, strip));
     }
     let strip = Strip {
         columns: usize::try_from(run).ok()?,
@@ -257,7 +266,11 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
         fill,
         ..strip_of(None, None)?
     };
-    Some(Leaf { source: 0, destination, loops, op: BlockOp::FillBits, strip })
+    Some(fill_leaf(destination, loops, BlockOp::FillBits, strip))
+}
+
+fn fill_leaf(destination: u64, loops: Vec<Loop>, op: BlockOp, strip: Strip) -> Leaf {
+    Leaf { source: 0, destination, loops, op, strip, stages: Stages::default() }
 }
 
 /// Takes the loops of a block op out of `loops`, which are canonical.
@@ -416,7 +429,7 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
     }
     if rows.source == 8 {
         loops.remove(d);
-        let op = BlockOp::Narrow { bits, truth };
+        let op = BlockOp::Narrow { bits, truth, most_first: false };
         let columns = Some(rows);
         return Some(Block {
             op,
@@ -450,7 +463,7 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
     }
     if rows.destination == 8 {
         loops.remove(s);
-        let op = BlockOp::Widen { bits };
+        let op = BlockOp::Widen { bits, most_first: false };
         let columns = Some(rows);
         return Some(Block {
             op,
@@ -549,11 +562,11 @@ fn strip_of(along: Option<Loop>, lines: Option<Loop>) -> Option<Strip> {
     let (along, lines) = (along.unwrap_or(once), lines.unwrap_or(once));
     Some(Strip {
         lines: usize::try_from(lines.extent).ok()?,
-        source_line: bytes(lines.source)?,
-        destination_line: bytes(lines.destination)?,
+        source_line: step(lines.source)?,
+        destination_line: step(lines.destination)?,
         blocks: usize::try_from(along.extent).ok()?,
-        source_step: bytes(along.source)?,
-        destination_step: bytes(along.destination)?,
+        source_step: step(along.source)?,
+        destination_step: step(along.destination)?,
         rows: 1,
         columns: 1,
         ..Strip::default()
@@ -563,6 +576,16 @@ fn strip_of(along: Option<Loop>, lines: Option<Loop>) -> Option<Strip> {
 /// The loops without their padding, which other leaves write.
 fn extents(loops: Vec<Loop>) -> Vec<Loop> {
     loops.into_iter().map(|l| Loop { full: l.extent, ..l }).collect()
+}
+
+/// A step in whole bytes, as kernels count them: modulo the size of an address.
+fn step(bits: u64) -> Option<usize> {
+    let bits = bits.cast_signed();
+    if bits % 8 == 0 { signed(bits / 8) } else { None }
+}
+
+fn signed(step: i64) -> Option<usize> {
+    isize::try_from(step).ok().map(isize::cast_unsigned)
 }
 
 /// Whole bytes, as this machine counts them.
@@ -676,7 +699,8 @@ mod tests {
         };
         let outer = Loop::new(9, 8 << 30, 8 << 30);
         let loops = vec![outer];
-        let leaf = Leaf { source: 80, destination: 8, loops, op: BlockOp::Copy, strip };
+        let stages = Stages::default();
+        let leaf = Leaf { source: 80, destination: 8, loops, op: BlockOp::Copy, strip, stages };
         // What is visited, in bits: by the loops but the outer one, lines and blocks.
         let visited = |leaf: &Leaf| {
             let mut places = vec![(leaf.source, leaf.destination)];

@@ -15,6 +15,10 @@
 //!                 ⌊row%8/2⌋·512    row%2·2
 //! ```
 //!
+//! Strides and positions are numbers modulo 2^64. Those of an image are less than
+//! that; those of a host array may be negative, and then lead to a position in its
+//! buffer only when all are added. `program.rs` looks where everything ends up.
+//!
 //! The trees are built from the last tile to the first, which makes `*`
 //! simple: a combined index is the tree of its split, and its parts are that
 //! tree cut at the bounds of the parts. Where it cannot be cut there (`T(*,7)`
@@ -43,12 +47,12 @@ impl Digits {
         Digits::Split { at, outer: Box::new(outer), inner: Box::new(inner) }
     }
 
-    /// The position at an index, in bits. `None` where it does not fit.
-    pub(super) fn position(&self, index: u64) -> Option<u64> {
+    /// The position at an index, in bits.
+    pub(super) fn position(&self, index: u64) -> u64 {
         match self {
-            Digits::Digit { stride } => index.checked_mul(*stride),
+            Digits::Digit { stride } => index.wrapping_mul(*stride),
             Digits::Split { at, outer, inner } => {
-                outer.position(index / at)?.checked_add(inner.position(index % at)?)
+                outer.position(index / at).wrapping_add(inner.position(index % at))
             }
         }
     }
@@ -62,7 +66,7 @@ impl Digits {
             }
             _ if at == 1 => Some((self.clone(), Digits::FIXED)),
             Digits::Digit { stride } => {
-                Some((Digits::Digit { stride: stride.checked_mul(at)? }, self.clone()))
+                Some((Digits::Digit { stride: stride.wrapping_mul(at) }, self.clone()))
             }
             Digits::Split { at: own, outer, inner } => {
                 if at.is_multiple_of(*own) {
@@ -245,8 +249,8 @@ mod tests {
         for at in [1, 2, 3, 6, 12, 24, 48, 96] {
             let (outer, inner) = tree.cut(at).unwrap();
             for i in 0..200 {
-                let sum = outer.position(i / at).unwrap() + inner.position(i % at).unwrap();
-                assert_eq!(Some(sum), tree.position(i), "{i} cut at {at}");
+                let sum = outer.position(i / at) + inner.position(i % at);
+                assert_eq!(sum, tree.position(i), "{i} cut at {at}");
             }
         }
         for at in [5, 8, 36, 72] {

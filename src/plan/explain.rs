@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{Body, Call, Node, Padding, Plan};
 use crate::cpu::Tier;
+use crate::host::Host;
 use crate::kernel::BlockOp;
 use crate::shape::Shape;
 
@@ -36,6 +37,10 @@ pub struct Explanation {
     pub from: Shape,
     /// The shape that is written.
     pub to: Shape,
+    /// How the one of them that is a host array lies; of images, it says dense.
+    pub host: Host,
+    /// The start and the sizes of the window that is moved, if it is not all.
+    pub window: Option<(Vec<u64>, Vec<u64>)>,
     /// Whose kernels are used.
     pub tier: Tier,
     /// What is written where there is no element.
@@ -67,8 +72,11 @@ pub struct Part {
     pub loops: Vec<LoopExplanation>,
     /// What the kernel does with each block.
     pub op: BlockOp,
-    /// The name of the kernel: its tier and its op.
+    /// The name of the kernel: its tier and its op, and between them or behind it the
+    /// op that brings the source into scratch memory, or the destination out of it.
     pub kernel: String,
+    /// Bytes of scratch memory, in the nearest cache, that a call goes through.
+    pub scratch_bytes: usize,
     /// Lines of blocks that one call takes, and the steps between them.
     pub lines: LoopExplanation,
     /// Blocks of a line, and the steps between them.
@@ -108,15 +116,18 @@ impl Plan {
         let mut explanation = Explanation {
             from: self.from.clone(),
             to: self.to.clone(),
+            host: self.host.clone(),
+            window: self.window.clone(),
             tier: self.tier,
             padding: self.padding,
             streaming: false,
             hops: 1,
             regions: self.regions,
             parts: Vec::new(),
-            source_bytes: sizes(&self.from).map_or(0, |sizes| sizes.image_bytes),
-            destination_bytes: to.map_or(0, |sizes| sizes.image_bytes),
-            padding_bits: to.map_or(0, |sizes| {
+            source_bytes: self.source_bytes(),
+            destination_bytes: self.destination_bytes(),
+            // What is not written as a whole has none that is written.
+            padding_bits: to.filter(|_| self.window.is_none()).map_or(0, |sizes| {
                 (sizes.image_elements - sizes.elements) * u64::from(sizes.element_bits)
             }),
             slow: None,
@@ -174,10 +185,17 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
     };
     // What has no kernel is done by the driver, in every tier the same way.
     let tier = if call.run.is_some() { tier } else { Tier::SCALAR };
+    let stages = [&call.stages.source, &call.stages.destination];
     Part {
         loops: around.to_vec(),
         op: call.op,
-        kernel: format!("{tier}-{}", call.op),
+        kernel: {
+            let before = stages[0].iter().map(|stage| stage.op);
+            let behind = stages[1].iter().map(|stage| stage.op);
+            let ops = before.chain([call.op]).chain(behind);
+            ops.fold(tier.to_string(), |name, op| format!("{name}-{op}"))
+        },
+        scratch_bytes: stages.into_iter().flatten().map(|stage| stage.scratch_bytes).sum(),
         lines: steps(strip.lines, strip.source_line, strip.destination_line),
         blocks: steps(strip.blocks, strip.source_step, strip.destination_step),
         rows: strip.rows,
@@ -209,6 +227,12 @@ impl fmt::Display for Explanation {
             if n.is_multiple_of(8) { plural(n / 8, "byte") } else { plural(n, "bit") }
         };
         writeln!(f, "{} to {}", self.from, self.to)?;
+        if self.host != Host::dense() {
+            writeln!(f, "  host array: {}", self.host)?;
+        }
+        if let Some((start, sizes)) = &self.window {
+            writeln!(f, "  window: {sizes:?} from {start:?} on")?;
+        }
         let stores = if self.streaming { "streaming" } else { "ordinary" };
         writeln!(
             f,
@@ -272,6 +296,14 @@ impl fmt::Display for Explanation {
             match part.pad_bytes {
                 0 => writeln!(f)?,
                 n => writeln!(f, ", then {} of zeros", count(n, "byte"))?,
+            }
+            if part.scratch_bytes > 0 {
+                writeln!(
+                    f,
+                    "{:indent$}  through {} of scratch",
+                    "",
+                    count(part.scratch_bytes, "byte")
+                )?;
             }
             if let Some(slow) = part.slow {
                 writeln!(f, "{:indent$}  {slow}", "")?;

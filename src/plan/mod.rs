@@ -14,19 +14,24 @@ mod explain;
 mod nest;
 mod program;
 mod region;
+mod side;
+mod staged;
 mod stores;
 
 pub use explain::{Explanation, LoopExplanation, Part};
 pub(crate) use program::{Call, Node};
+pub(crate) use side::Needs;
+pub(crate) use staged::{MostFirst, SCRATCH_BYTES, Stage, Stages, Steps};
 
 use by_index::ByIndex;
+use side::{Side, Window};
 use stores::Stores;
 
 use crate::cpu::Tier;
 use crate::drive::{self, Program};
 use crate::element::ElementType;
 use crate::error::{BufferError, Error};
-use crate::index::ImageMap;
+use crate::host::Host;
 use crate::shape::Shape;
 
 /// How to write an array in one layout from the same array in another one.
@@ -60,6 +65,10 @@ use crate::shape::Shape;
 pub struct Plan {
     from: Shape,
     to: Shape,
+    /// Where the one of them that is a host array is not dense.
+    host: Host,
+    /// Start and sizes of what is moved, where that is not all.
+    window: Option<(Vec<u64>, Vec<u64>)>,
     tier: Tier,
     padding: Padding,
     regions: usize,
@@ -102,11 +111,13 @@ pub enum Padding {
 /// assert_eq!(image, [1, 2, 3, 7]);
 /// # Ok::<(), relayout::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PlanBuilder {
     tier: Option<Tier>,
     padding: Padding,
     stream: Option<bool>,
+    host: Host,
+    window: Option<(Vec<u64>, Vec<u64>)>,
 }
 
 impl PlanBuilder {
@@ -137,86 +148,156 @@ impl PlanBuilder {
         PlanBuilder { stream: Some(streaming), ..self }
     }
 
+    /// Takes the host array to lie like this, instead of dense: the source of
+    /// [`pack`](PlanBuilder::pack), the destination of [`unpack`](PlanBuilder::unpack).
+    #[must_use]
+    pub fn host(self, host: Host) -> Self {
+        PlanBuilder { host, ..self }
+    }
+
+    /// Moves a window of the array only: `sizes` elements from `start` on, by
+    /// dimension, major to minor. Images are still those of the whole array, and what
+    /// lies outside of the window, padding included, is left alone; a host array has
+    /// the elements of the window.
+    ///
+    /// ```
+    /// use relayout::{PlanBuilder, Shape};
+    ///
+    /// // Row 1, columns 2 and 3, of an array of 2 by 4 in tiles of 2 by 2.
+    /// let shape: Shape = "u8[2,4]{1,0:T(2,2)}".parse()?;
+    /// let builder = PlanBuilder::new().window([1, 2], [1, 2]);
+    /// let mut image = [0, 1, 10, 11, 2, 3, 12, 13];
+    /// builder.pack(&shape)?.run(&[42, 43], &mut image)?;
+    /// assert_eq!(image, [0, 1, 10, 11, 2, 3, 42, 43]);
+    ///
+    /// let mut host = [0; 2];
+    /// builder.unpack(&shape)?.run(&image, &mut host)?;
+    /// assert_eq!(host, [42, 43]);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    #[must_use]
+    pub fn window(self, start: impl Into<Vec<u64>>, sizes: impl Into<Vec<u64>>) -> Self {
+        PlanBuilder { window: Some((start.into(), sizes.into())), ..self }
+    }
+
     /// [`Plan::pack`] with these options.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and a host array or a window that cannot be.
     pub fn pack(&self, shape: &Shape) -> Result<Plan, Error> {
-        self.between(&shape.in_host_layout(), shape)
+        let from = Side::host(shape, &self.host, self.the_window())?;
+        let to = Side::image(shape, self.the_window())?;
+        self.plan(shape.in_host_layout(), &from, shape.clone(), &to)
     }
 
     /// [`Plan::unpack`] with these options.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and a host array or a window that cannot be, or a host array whose
+    /// elements share memory.
     pub fn unpack(&self, shape: &Shape) -> Result<Plan, Error> {
-        self.between(shape, &shape.in_host_layout())
+        let from = Side::image(shape, self.the_window())?;
+        let to = Side::host(shape, &self.host, self.the_window())?;
+        to.check_apart()?;
+        self.plan(shape.clone(), &from, shape.in_host_layout(), &to)
     }
 
-    /// [`Plan::between`] with these options.
+    /// [`Plan::between`] with these options. None of them is about host arrays.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As there, and a window that cannot be.
     pub fn between(&self, from: &Shape, to: &Shape) -> Result<Plan, Error> {
         from.check_same_array(to)?;
+        let source = Side::image(from, self.the_window())?;
+        let destination = Side::image(to, self.the_window())?;
+        self.plan(from.clone(), &source, to.clone(), &destination)
+    }
+
+    fn the_window(&self) -> Option<Window<'_>> {
+        self.window.as_ref().map(|(start, sizes)| Window { start, sizes })
+    }
+
+    fn plan(
+        &self,
+        from: Shape,
+        source: &Side,
+        to: Shape,
+        destination: &Side,
+    ) -> Result<Plan, Error> {
         let tier = self.tier.unwrap_or_else(Tier::best);
-        let (source_bytes, destination_bytes) =
-            (from.sizes()?.image_bytes, to.sizes()?.image_bytes);
-        let compiled = self.compile(from, to, tier, source_bytes, destination_bytes);
-        let (regions, body) = match compiled {
+        // What is not written as a whole has nothing to fill.
+        let padding = if destination.is_whole() { self.padding } else { Padding::Keep };
+        let truth = from.element_type() == ElementType::Pred
+            && destination.element_bits == 1
+            && source.element_bits > 1;
+        let (regions, body) = match self.compile(source, destination, tier, padding, truth) {
             Some((regions, program)) => (regions, Body::Program(program)),
             None => {
                 let by_index = ByIndex {
-                    from: ImageMap::new(from)?,
-                    to: ImageMap::new(to)?,
-                    source_bits: from.element_bits(),
-                    destination_bits: to.element_bits(),
-                    truth: is_truth(from, to),
-                    padding: self.padding,
-                    source_bytes,
-                    destination_bytes,
+                    from: source.positions()?,
+                    to: destination.positions()?,
+                    bounds: destination.bounds.clone(),
+                    source_bits: source.element_bits,
+                    destination_bits: destination.element_bits,
+                    source_most_first: source.most_first(),
+                    destination_most_first: destination.most_first(),
+                    truth,
+                    padding,
+                    source: source.needs,
+                    destination: destination.needs,
+                    whole: destination.elements().filter(|_| destination.is_whole()),
                 };
                 (1, Body::ByIndex(Box::new(by_index)))
             }
         };
-        let (from, to) = (from.clone(), to.clone());
-        Ok(Plan { from, to, tier, padding: self.padding, regions, body })
+        let host = source.as_host().or(destination.as_host()).cloned().unwrap_or_default();
+        let window = self.window.clone();
+        Ok(Plan { from, to, host, window, tier, padding, regions, body })
     }
 
     /// The number of regions and the program. `None` where there is none.
     fn compile(
         &self,
-        from: &Shape,
-        to: &Shape,
+        source: &Side,
+        destination: &Side,
         tier: Tier,
-        source_bytes: u64,
-        destination_bytes: u64,
+        padding: Padding,
+        truth: bool,
     ) -> Option<(usize, Program)> {
-        let program =
-            |(nodes, streams)| Program { nodes, source_bytes, destination_bytes, streams };
-        if destination_bytes == 0 {
-            return Some((0, program((Vec::new(), false))));
+        let order =
+            MostFirst { source: source.most_first(), destination: destination.most_first() };
+        let program = |nodes, streams, is_staged| Program {
+            nodes,
+            source: source.needs,
+            destination: destination.needs,
+            order,
+            streams,
+            is_staged,
+        };
+        let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
+        if destination_bytes == 0 || destination.bounds.contains(&0) && !destination.is_whole() {
+            return Some((0, program(Vec::new(), false, false)));
         }
         let both_bytes = source_bytes.saturating_add(destination_bytes);
         let asked = if tier.streams() { self.stream } else { Some(false) };
         let stores = Stores { asked, both_bytes };
-        let fill = match self.padding {
+        let fill = match padding {
             Padding::Byte(byte) => byte,
             Padding::Zero | Padding::Keep => 0,
         };
-        let along = self.padding == Padding::Zero;
-        let mut regions = region::regions(from, to, along)?;
-        if self.padding == Padding::Keep {
+        let along = padding == Padding::Zero;
+        let mut regions = region::regions(source, destination, along)?;
+        if padding == Padding::Keep {
             regions.padding.clear();
         }
         let count = regions.data.len() + regions.padding.len();
         let elements = choose::Elements {
-            source_bits: from.element_bits(),
-            destination_bits: to.element_bits(),
-            truth: is_truth(from, to),
+            source_bits: source.element_bits,
+            destination_bits: destination.element_bits,
+            truth,
             source_end: source_bytes.checked_mul(8)?,
             fill,
             stream: stores.of_runs(),
@@ -224,26 +305,24 @@ impl PlanBuilder {
         };
         let mut leaves = Vec::new();
         for nest in regions.data {
-            leaves.extend(choose::data(nest, &elements)?);
+            leaves.extend(staged::data(nest, &elements, order)?);
         }
         for nest in regions.padding {
             leaves.push(choose::padding(nest, elements.destination_bits.into(), fill)?);
         }
         // What the last byte has beyond the last element.
-        let end = to.sizes().ok()?.image_elements.checked_mul(elements.destination_bits.into())?;
-        if !end.is_multiple_of(8) && self.padding != Padding::Keep {
+        let end = destination.elements()?.checked_mul(elements.destination_bits.into());
+        let end = end.filter(|end| !end.is_multiple_of(8) && padding != Padding::Keep);
+        if let Some(end) = end {
             let loops = vec![nest::Loop::new(8 - end % 8, 0, 1)];
             let rest = nest::Nest { source: 0, destination: end, loops };
             leaves.push(choose::padding(rest, 1, fill)?);
         }
-        let program_of = program::program(leaves, tier, stores, source_bytes, destination_bytes)?;
-        Some((count, program(program_of)))
+        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
+        let (nodes, streams) =
+            program::program(leaves, tier, stores, source_bytes, destination_bytes)?;
+        Some((count, program(nodes, streams, is_staged)))
     }
-}
-
-/// Whether what is written is whether any bit was set.
-fn is_truth(from: &Shape, to: &Shape) -> bool {
-    from.element_type() == ElementType::Pred && to.element_bits() == 1 && from.element_bits() > 1
 }
 
 impl Plan {
@@ -299,12 +378,31 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// A buffer has another length than its shape's image. The destination is
-    /// then untouched.
+    /// A buffer has another length than its shape's image, or is shorter than its
+    /// host array. The destination is then untouched.
     pub fn run(&self, source: &[u8], destination: &mut [u8]) -> Result<(), BufferError> {
         match &self.body {
             Body::Program(program) => drive::run(program, source, destination),
             Body::ByIndex(by_index) => by_index.run(source, destination),
+        }
+    }
+
+    /// Bytes that the source has. A host array with strides may have more.
+    #[must_use]
+    pub fn source_bytes(&self) -> u64 {
+        self.needs().0.bytes
+    }
+
+    /// Bytes that the destination has. A host array with strides may have more.
+    #[must_use]
+    pub fn destination_bytes(&self) -> u64 {
+        self.needs().1.bytes
+    }
+
+    fn needs(&self) -> (Needs, Needs) {
+        match &self.body {
+            Body::Program(program) => (program.source, program.destination),
+            Body::ByIndex(by_index) => (by_index.source, by_index.destination),
         }
     }
 

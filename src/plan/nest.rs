@@ -6,7 +6,7 @@
 //! extent 1 dropped, the others sorted by destination, neighbours joined whose
 //! strides compose on both sides.
 
-/// One loop of a nest. Strides are in bits.
+/// One loop of a nest. Strides are in bits, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     /// How many elements there are along it.
@@ -43,12 +43,12 @@ pub(super) struct Nest {
 
 impl Nest {
     /// The nest over all combinations of `self` and `other`.
-    pub(super) fn times(&self, other: &Nest) -> Option<Nest> {
-        Some(Nest {
-            source: self.source.checked_add(other.source)?,
-            destination: self.destination.checked_add(other.destination)?,
+    pub(super) fn times(&self, other: &Nest) -> Nest {
+        Nest {
+            source: self.source.wrapping_add(other.source),
+            destination: self.destination.wrapping_add(other.destination),
             loops: self.loops.iter().chain(&other.loops).copied().collect(),
-        })
+        }
     }
 
     /// The nest over all that it writes, as padding.
@@ -70,9 +70,8 @@ impl Nest {
             match loops.last_mut() {
                 Some(outer)
                     if !inner.is_padded()
-                        && inner.source.checked_mul(inner.extent) == Some(outer.source)
-                        && inner.destination.checked_mul(inner.extent)
-                            == Some(outer.destination) =>
+                        && inner.source.wrapping_mul(inner.extent) == outer.source
+                        && inner.destination.wrapping_mul(inner.extent) == outer.destination =>
                 {
                     *outer = Loop {
                         extent: outer.extent * inner.extent,

@@ -4,8 +4,11 @@
 //! it, the padding behind that) share the loops around them, so a run visits
 //! memory once, in the order of the destination.
 
+use std::ops::Range;
+
 use super::choose::Leaf;
 use super::nest::Loop;
+use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
 use crate::cpu::Tier;
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
@@ -28,6 +31,8 @@ pub(crate) struct Call {
     pub(crate) order: Vec<Place>,
     /// `None` for the ops on single bits, which the driver does.
     pub(crate) run: Option<Run>,
+    /// What is done before it and behind it, where it works on scratch memory.
+    pub(crate) stages: Stages,
 }
 
 /// The tree of all leaves, and whether any of them is written past the caches.
@@ -41,52 +46,113 @@ pub(super) fn program(
 ) -> Option<(Vec<Node>, bool)> {
     for leaf in &leaves {
         let (source, destination) = reach(leaf)?;
-        if source > source_bytes || destination > destination_bytes {
+        let is_within =
+            |range: &Range<i128>, bytes: u64| range.start >= 0 && range.end <= bytes.into();
+        if !is_within(&source, source_bytes) || !is_within(&destination, destination_bytes) {
             return None;
         }
     }
     leaves.sort_by_key(|leaf| leaf.destination);
-    let streams = leaves.iter().any(|leaf| stores.past_the_caches(leaf.op, &leaf.strip));
+    let streams = leaves.iter().any(|leaf| {
+        let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
+        stores.past_the_caches(last, &leaf.strip)
+    });
     Some((fuse(leaves, tier, stores)?, streams))
 }
 
-/// How many bytes of each side a leaf needs, from their beginning on.
-fn reach(leaf: &Leaf) -> Option<(u64, u64)> {
-    let (mut source, mut destination) = (leaf.source, leaf.destination);
-    for l in &leaf.loops {
-        let last = l.extent.checked_sub(1)?;
-        source = source.checked_add(last.checked_mul(l.source)?)?;
-        destination = destination.checked_add(last.checked_mul(l.destination)?)?;
+/// Whether the kernel of a leaf writes past the caches: not into scratch memory.
+fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
+    match &leaf.stages.destination {
+        None => stores.past_the_caches(leaf.op, &leaf.strip),
+        Some(_) => false,
     }
-    let strip = &leaf.strip;
-    if let BlockOp::Bits { .. } | BlockOp::FillBits = leaf.op {
-        let last = |stride: usize| -> Option<u64> {
-            strip.columns.checked_sub(1)?.checked_mul(stride)?.try_into().ok()
-        };
-        let (source_bits, destination_bits) = match leaf.op {
+}
+
+/// Which bytes of each side a leaf needs. `None` where it has a number that does not
+/// fit, or begins within a byte where it may not.
+fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
+    let on_bits = matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::FillBits);
+    let Stages { source: source_stage, destination: destination_stage } = &leaf.stages;
+    let loops = leaf.loops.iter();
+    let mut sources = loops.clone().map(|l| l.source).chain([leaf.source]);
+    let mut destinations = loops.map(|l| l.destination).chain([leaf.destination]);
+    let whole = |n: u64| n.is_multiple_of(8);
+    let may_begin_within = |stage: &Option<Box<Stage>>| {
+        on_bits || stage.as_ref().is_some_and(|s| !matches!(s.op, BlockOp::Reverse { .. }))
+    };
+    if !may_begin_within(source_stage) && !sources.all(whole)
+        || !may_begin_within(destination_stage) && !destinations.all(whole)
+    {
+        return None;
+    }
+    // In bits, as the loops have it.
+    let (mut source, mut destination) = if on_bits {
+        let wide = |n: usize| u64::try_from(n).ok();
+        let (from, to) = match leaf.op {
             BlockOp::Bits { source_bits, destination_bits, .. } => (source_bits, destination_bits),
             _ => (0, 1),
         };
-        let end = |offset: u64, stride, bits: u32| {
-            Some(offset.checked_add(last(stride)?)?.checked_add(bits.into())?.div_ceil(8))
+        let Strip { columns, row_stride, column_stride, .. } = leaf.strip;
+        let along = |stride: usize, bits: u32| -> Option<Range<i128>> {
+            let stride = i64::try_from(stride.cast_signed()).ok()?.cast_unsigned();
+            stretched(0..bits.into(), wide(columns)?, stride)
         };
-        return Some((
-            end(source, strip.row_stride, source_bits)?,
-            end(destination, strip.column_stride, destination_bits)?,
-        ));
+        (along(row_stride, from)?, along(column_stride, to)?)
+    } else {
+        let bits = |bytes: Range<i128>, stage: &Option<Box<Stage>>| match stage {
+            None => Some(bytes.start.checked_mul(8)?..bytes.end.checked_mul(8)?),
+            Some(stage) => staged(stage, &bytes),
+        };
+        (
+            bits(leaf.strip.source_range(leaf.op)?, &leaf.stages.source)?,
+            bits(leaf.strip.destination_range(leaf.op)?, &leaf.stages.destination)?,
+        )
+    };
+    for l in &leaf.loops {
+        source = stretched(source, l.extent, l.source)?;
+        destination = stretched(destination, l.extent, l.destination)?;
     }
-    if !source.is_multiple_of(8) || !destination.is_multiple_of(8) {
+    let bytes = |bits: Range<i128>, start: u64| -> Option<Range<i128>> {
+        let start_bits = i128::from(start);
+        let (start, end) = (bits.start.checked_add(start_bits)?, bits.end.checked_add(start_bits)?);
+        Some(start.div_euclid(8)..(end.checked_add(7)?).div_euclid(8))
+    };
+    let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
+    let source = if is_padding { 0..0 } else { bytes(source, leaf.source)? };
+    Some((source, bytes(destination, leaf.destination)?))
+}
+
+/// Which bits of an array a stage reads or writes, for a kernel that works on these
+/// bytes of scratch memory. `None` where there is not so much of that.
+fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
+    let scratch = i128::try_from(stage.scratch_bytes.min(SCRATCH_BYTES)).ok()?;
+    let bits = match stage.op {
+        BlockOp::Widen { bits, .. } | BlockOp::Narrow { bits, .. } => bits,
+        BlockOp::Reverse { .. } => 8,
+        _ => return None,
+    };
+    let mut array = 0..i128::try_from(stage.elements).ok()?.checked_mul(bits.into())?;
+    let mut bytes = 0..i128::try_from(stage.elements).ok()?;
+    for steps in [stage.lines, stage.blocks, stage.rows] {
+        let count = u64::try_from(steps.count).ok()?;
+        array = stretched(array, count, steps.array)?;
+        bytes = stretched(bytes, count, u64::try_from(steps.scratch).ok()?)?;
+    }
+    // The order within bytes is only mended where they begin.
+    let on_bytes =
+        [stage.lines, stage.blocks, stage.rows].iter().all(|s| s.array.is_multiple_of(8));
+    if matches!(stage.op, BlockOp::Reverse { .. }) && !on_bytes {
         return None;
     }
-    if leaf.loops.iter().any(|l| !l.source.is_multiple_of(8) || !l.destination.is_multiple_of(8)) {
-        return None;
-    }
-    let source_bytes = u64::try_from(strip.source_bytes(leaf.op)?).ok()?;
-    let destination_bytes = u64::try_from(strip.destination_bytes(leaf.op)?).ok()?;
-    Some((
-        (source / 8).checked_add(source_bytes)?,
-        (destination / 8).checked_add(destination_bytes)?,
-    ))
+    // What the kernel reads has been brought, or what it writes is taken away.
+    let is_within = kernel.start >= 0 && kernel.end <= bytes.end && bytes.end <= scratch;
+    is_within.then_some(array)
+}
+
+/// What a range becomes that comes again so many times, at steps modulo 2^64.
+fn stretched(range: Range<i128>, extent: u64, step: u64) -> Option<Range<i128>> {
+    let last = i128::from(extent.checked_sub(1)?).checked_mul(step.cast_signed().into())?;
+    Some(range.start.checked_add(last.min(0))?..range.end.checked_add(last.max(0))?)
 }
 
 /// Puts leaves into common loops.
@@ -96,31 +162,33 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
     while !rest.is_empty() {
         let first = rest.remove(0);
         let Some(&around) = first.loops.first() else {
-            let stream = stores.past_the_caches(first.op, &first.strip);
+            let stream = past_the_caches(&first, stores);
             let run = kernel::kernel(first.op, tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
             }
-            let Leaf { source, destination, op, strip, .. } = first;
+            let Leaf { source, destination, op, strip, mut stages, .. } = first;
+            for stage in [&mut stages.source, &mut stages.destination].into_iter().flatten() {
+                let stream = stores.past_the_caches(stage.op, &strip);
+                stage.run = Some(kernel::kernel(stage.op, tier, stream)?);
+            }
             let told = op.goes_by_order() && !stream;
             let order = if told { strip.shuffled() } else { Vec::new() };
-            nodes.push(Node::Call(Call { source, destination, op, strip, order, run }));
+            nodes.push(Node::Call(Call { source, destination, op, strip, order, run, stages }));
             continue;
         };
         let start = first.destination;
         let (same, others): (Vec<Leaf>, Vec<Leaf>) =
             rest.into_iter().partition(|leaf| goes_along(leaf, around, start));
         rest = others;
-        let mut source = around.source;
         let mut body = vec![first];
         body.extend(same);
         for leaf in &mut body {
-            // Padding has no source; any stride is right for it.
-            source = source.max(leaf.loops.remove(0).source);
+            leaf.loops.remove(0);
         }
         nodes.push(Node::Loop {
             count: around.extent,
-            source,
+            source: around.source,
             destination: around.destination,
             body: fuse(body, tier, stores)?,
         });
@@ -149,7 +217,7 @@ mod tests {
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
-        Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip }
+        Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip, stages: Stages::default() }
     }
 
     #[test]

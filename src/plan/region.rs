@@ -15,9 +15,9 @@
 //! shows as a loop whose `full` exceeds its `extent`; what remains is regions
 //! of nothing but padding. Together they cover the image once.
 
-use super::digits::{self, Digits, Root};
+use super::digits::{Digits, Root};
 use super::nest::{Loop, Nest};
-use crate::shape::Shape;
+use super::side::Side;
 
 /// More regions than this are not worth their plan.
 pub(super) const MAX_REGIONS: usize = 512;
@@ -34,13 +34,26 @@ pub(super) struct Regions {
 /// or the layouts are not made of digits.
 ///
 /// With `along`, data may take along the padding behind it.
-pub(super) fn regions(from: &Shape, to: &Shape, along: bool) -> Option<Regions> {
-    let bounds = to.bounds().ok()?;
+/// Of a destination that is not written as a whole, there is no padding.
+pub(super) fn regions(from: &Side, to: &Side, along: bool) -> Option<Regions> {
     let mut lines = Vec::new();
-    for line in lines_of(&digits::roots(from)?, &digits::roots(to)?, &bounds)? {
+    for line in lines_of(&from.roots()?, &to.roots()?, &to.bounds)? {
         let mut budget = MAX_REGIONS;
-        let mut data = pieces(&line.source, 0, &line.destination, 0, line.bound, &mut budget)?;
-        let mut padding = padding(&line.destination, line.bound, line.bound)?;
+        let at_source = from.window_start(&line.dimensions)?;
+        let at_destination = to.window_start(&line.dimensions)?;
+        let mut data = pieces(
+            &line.source,
+            at_source,
+            &line.destination,
+            at_destination,
+            line.bound,
+            &mut budget,
+        )?;
+        let mut padding = if to.is_whole() {
+            padding(&line.destination, line.bound, line.bound)?
+        } else {
+            Vec::new()
+        };
         if along {
             take_along(&mut data, &mut padding);
         }
@@ -48,13 +61,14 @@ pub(super) fn regions(from: &Shape, to: &Shape, along: bool) -> Option<Regions> 
         lines.push((data, padding, all));
     }
 
-    let mut regions = Regions { data: vec![Nest::default()], padding: Vec::new() };
+    let start = Nest { source: from.start(), destination: to.start(), loops: Vec::new() };
+    let mut regions = Regions { data: vec![start], padding: Vec::new() };
     for (i, (data, padding, _)) in lines.iter().enumerate() {
         // Behind the elements of this line, all of the lines after it.
-        let behind = lines[i + 1..].iter().try_fold(Nest::default(), |n, line| n.times(&line.2))?;
+        let behind = lines[i + 1..].iter().fold(Nest::default(), |n, line| n.times(&line.2));
         for before in &regions.data {
             for padding in padding {
-                let nest = before.as_padding().times(padding)?.times(&behind)?;
+                let nest = before.as_padding().times(padding).times(&behind);
                 regions.padding.push(nest);
             }
         }
@@ -68,6 +82,8 @@ pub(super) fn regions(from: &Shape, to: &Shape, along: bool) -> Option<Regions> 
 
 /// An index and where it leads on both sides.
 struct Line {
+    /// The dimensions that it joins.
+    dimensions: Vec<usize>,
     bound: u64,
     source: Digits,
     destination: Digits,
@@ -81,7 +97,8 @@ fn lines_of(from: &[Root], to: &[Root], bounds: &[u64]) -> Option<Vec<Line>> {
     for root in to {
         if root.dimensions.is_empty() {
             let destination = root.digits.clone();
-            lines.push(Line { bound: 1, source: Digits::FIXED, destination });
+            let source = Digits::FIXED;
+            lines.push(Line { dimensions: Vec::new(), bound: 1, source, destination });
             continue;
         }
         if done[root.dimensions[0]] {
@@ -102,7 +119,8 @@ fn lines_of(from: &[Root], to: &[Root], bounds: &[u64]) -> Option<Vec<Line>> {
         let bound = dimensions.iter().try_fold(1_u64, |n, &d| n.checked_mul(bounds[d]))?;
         let source = joined(from, dimensions, bounds)?;
         let destination = joined(to, dimensions, bounds)?;
-        lines.push(Line { bound, source, destination });
+        let dimensions = dimensions.clone();
+        lines.push(Line { dimensions, bound, source, destination });
     }
     Some(lines)
 }
@@ -124,7 +142,7 @@ fn product(a: &[Nest], b: &[Nest]) -> Option<Vec<Nest>> {
     if a.len().checked_mul(b.len())? > MAX_REGIONS {
         return None;
     }
-    a.iter().flat_map(|a| b.iter().map(move |b| a.times(b))).collect()
+    Some(a.iter().flat_map(|a| b.iter().map(move |b| a.times(b))).collect())
 }
 
 /// The nests of the indices i with `i < count`, the source being at index
@@ -142,9 +160,9 @@ fn pieces(
     while count > 0 {
         *budget = budget.checked_sub(1)?;
         let entered = enter(&mut source, &mut at_source, count)?;
-        start.source = start.source.checked_add(entered)?;
+        start.source = start.source.wrapping_add(entered);
         let entered = enter(&mut destination, &mut at_destination, count)?;
-        start.destination = start.destination.checked_add(entered)?;
+        start.destination = start.destination.wrapping_add(entered);
 
         let at = match (source, destination) {
             (&Digits::Digit { stride: s }, &Digits::Digit { stride: d }) => {
@@ -172,10 +190,8 @@ fn pieces(
             let whole = product(&outer, &inner)?;
             nests.extend(product(std::slice::from_ref(&start), &whole)?);
             let rest = Nest {
-                source: start.source.checked_add(source_outer.position(s + blocks)?)?,
-                destination: start
-                    .destination
-                    .checked_add(destination_outer.position(d + blocks)?)?,
+                source: start.source.wrapping_add(source_outer.position(s + blocks)),
+                destination: start.destination.wrapping_add(destination_outer.position(d + blocks)),
                 loops: Vec::new(),
             };
             let behind = pieces(&source, 0, &destination, 0, count % at, budget)?;
@@ -205,11 +221,11 @@ fn enter(digits: &mut &Digits, at: &mut u64, count: u64) -> Option<u64> {
         if (*at % block).checked_add(count)? > *block {
             return Some(position);
         }
-        position = position.checked_add(outer.position(*at / block)?)?;
+        position = position.wrapping_add(outer.position(*at / block));
         *at %= block;
         *digits = inner;
     }
-    position.checked_add(digits.position(std::mem::take(at))?)
+    Some(position.wrapping_add(digits.position(std::mem::take(at))))
 }
 
 fn common_multiple(a: u64, b: u64) -> Option<u64> {
@@ -227,7 +243,7 @@ fn padding(digits: &Digits, count: u64, bound: u64) -> Option<Vec<Nest>> {
     match digits {
         Digits::Digit { stride } if count < bound => {
             let rest = Loop::new(bound - count, 0, *stride);
-            Some(vec![nest(count.checked_mul(*stride)?, vec![rest])])
+            Some(vec![nest(count.wrapping_mul(*stride), vec![rest])])
         }
         Digits::Digit { .. } => Some(Vec::new()),
         Digits::Split { at, outer, inner } => {
@@ -241,7 +257,7 @@ fn padding(digits: &Digits, count: u64, bound: u64) -> Option<Vec<Nest>> {
             }
             // In the block that is not whole.
             if rest > 0 {
-                let start = nest(outer.position(blocks)?, Vec::new());
+                let start = nest(outer.position(blocks), Vec::new());
                 nests.extend(product(&[start], &padding(inner, rest, *at)?)?);
             }
             // Whole blocks of padding.
@@ -303,6 +319,7 @@ fn is_behind(data: &Nest, i: usize, padding: &Nest) -> bool {
 mod tests {
     use super::*;
     use crate::index::ImageMap;
+    use crate::shape::Shape;
 
     fn shape(text: &str) -> Shape {
         text.parse().unwrap()
@@ -331,7 +348,8 @@ mod tests {
     /// Holds the regions of a pair of layouts against the index math.
     fn check(from: &str, to: &str, along: bool) -> Option<Regions> {
         let (from, to) = (shape(from), shape(to));
-        let regions = regions(&from, &to, along)?;
+        let side = |shape| Side::image(shape, None).unwrap();
+        let regions = regions(&side(&from), &side(&to), along)?;
         let (from_map, to_map) = (ImageMap::new(&from).unwrap(), ImageMap::new(&to).unwrap());
         let mut seen = vec![None; to_map.image_elements() as usize];
         let bits = u64::from(to.element_bits());

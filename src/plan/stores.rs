@@ -40,8 +40,8 @@ impl Stores {
             // Element by element, and never past the caches.
             BlockOp::Transpose { bits: 128 }
             | BlockOp::Strided { .. }
-            | BlockOp::Narrow { .. }
             | BlockOp::Widen { .. }
+            | BlockOp::Reverse { .. }
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
             // Narrower ones write whole lines, each of them once, like runs.
