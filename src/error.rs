@@ -6,6 +6,7 @@
 //! reading text stands beside the parser, as [`ParseError`].
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::element::{ElementType, UnknownElementType};
 use crate::shape::{Bound, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError};
@@ -26,6 +27,8 @@ pub enum Error {
     Mismatch(MismatchError),
     /// A host array or a window is not one.
     Host(HostError),
+    /// A range of a destination is no chunk.
+    Chunk(ChunkError),
     /// A buffer is not as long as it must be.
     Buffer(BufferError),
 }
@@ -295,6 +298,26 @@ pub enum MismatchError {
     },
 }
 
+/// Why a range of a destination cannot be filled alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChunkError {
+    /// It is empty, or reaches beyond the destination.
+    NoSuchRange {
+        /// The range, in bytes.
+        range: Range<u64>,
+        /// Bytes of the destination.
+        destination_bytes: u64,
+    },
+    /// An element lies across one of its ends.
+    AcrossElement {
+        /// The range, in bytes.
+        range: Range<u64>,
+        /// Chunks of so many bytes can be had everywhere.
+        grain_bytes: u64,
+    },
+}
+
 /// A buffer whose length is not what is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -325,6 +348,7 @@ impl fmt::Display for Error {
             Error::Index(e) => e.fmt(f),
             Error::Mismatch(e) => e.fmt(f),
             Error::Host(e) => e.fmt(f),
+            Error::Chunk(e) => e.fmt(f),
             Error::Buffer(e) => e.fmt(f),
         }
     }
@@ -519,6 +543,30 @@ impl fmt::Display for HostError {
 
 impl std::error::Error for HostError {}
 
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChunkError::NoSuchRange { range: Range { start, end }, destination_bytes } => {
+                if start >= end {
+                    write!(f, "the range {start}..{end} of the destination is empty")
+                } else {
+                    write!(
+                        f,
+                        "the range {start}..{end} of a destination of {destination_bytes} bytes"
+                    )
+                }
+            }
+            ChunkError::AcrossElement { range: Range { start, end }, grain_bytes } => write!(
+                f,
+                "an element lies across an end of the range {start}..{end} of the destination, \
+                 which can be cut every {grain_bytes} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ChunkError {}
+
 impl BufferError {
     /// Checks that the buffer of a side has the bytes that it needs.
     pub(crate) fn check(side: Side, needed_bytes: u64, length: usize) -> Result<(), BufferError> {
@@ -561,5 +609,6 @@ error_from!(
     Index(IndexError),
     Mismatch(MismatchError),
     Host(HostError),
+    Chunk(ChunkError),
     Buffer(BufferError)
 );

@@ -77,10 +77,12 @@ pub mod tpu;
 
 pub use cpu::{Tier, TierError};
 pub use element::{ElementType, UnknownElementType};
-pub use error::{BufferError, Error, HostError, IndexError, MismatchError, ShapeError, Side};
+pub use error::{
+    BufferError, ChunkError, Error, HostError, IndexError, MismatchError, ShapeError, Side,
+};
 pub use host::{BitOrder, Host};
 pub use kernel::BlockOp;
-pub use plan::{Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};
+pub use plan::{Chunk, Chunks, Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};
 pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
     Sizes, Split, Tile, TileEntry, Tuple, Warning,

@@ -5,6 +5,8 @@
 //! has needed it: tiles that combine what an earlier tile made, dimensions that
 //! each side combines with another one, thousands of pieces.
 
+use std::ops::Range;
+
 use super::Padding;
 use super::side::{Needs, Positions};
 use crate::bits;
@@ -61,6 +63,71 @@ impl ByIndex {
         Ok(())
     }
 
+    /// Where the destination can be cut: see `Recipe::cuts`.
+    pub(super) fn cuts(&self) -> Vec<(u64, u64)> {
+        match self.to {
+            Positions::Image { .. } => vec![(0, u64::from(self.destination_bits).div_ceil(8))],
+            Positions::Strided { .. } => Vec::new(),
+        }
+    }
+
+    /// Whether no element lies across an end of a range of the destination, in bytes.
+    pub(super) fn can_be_cut_at(&self, range: &Range<u64>) -> bool {
+        let end = self.destination.bytes;
+        self.cuts().iter().any(|&(_, step)| {
+            range.start.is_multiple_of(step) && (range.end.is_multiple_of(step) || range.end == end)
+        }) || (*range == (0..end))
+    }
+
+    /// Writes a range of the destination, in bytes, at whose ends it can be cut.
+    ///
+    /// # Errors
+    ///
+    /// `source` has not the length of the whole source, or `destination` that of the
+    /// range.
+    pub(super) fn run_range(
+        &self,
+        range: &Range<u64>,
+        source: &[u8],
+        destination: &mut [u8],
+    ) -> Result<(), BufferError> {
+        self.source.check(Side::Source, source.len())?;
+        let bytes = range.end - range.start;
+        Needs { bytes, at_least: false }.check(Side::Destination, destination.len())?;
+        if *range == (0..self.destination.bytes) {
+            return self.run(source, destination);
+        }
+        // A part of an image: the elements that are in it.
+        let Positions::Image { map, window } = &self.to else { return Ok(()) };
+        let width = u64::from(self.destination_bits);
+        let start = range.start * 8;
+        for k in start / width..(range.end * 8).div_ceil(width).min(map.image_elements()) {
+            let to = k * width - start;
+            let index = map.logical_index(k).ok().flatten().and_then(|index| match window {
+                None => Some(index),
+                // Those of the window, counted from where that starts.
+                Some(window) => index
+                    .iter()
+                    .zip(window)
+                    .zip(&self.bounds)
+                    .map(|((i, start), &size)| i.checked_sub(*start).filter(|&i| i < size))
+                    .collect(),
+            });
+            match (index.and_then(|index| self.from.bit_offset(&index)), self.fill()) {
+                (Some(from), _) => self.element(source, from, destination, to),
+                (None, Some(fill)) => self.pad_element(destination, to, fill),
+                (None, None) => {}
+            }
+        }
+        let end = map.image_elements() * width;
+        if let (Some(_), Some(fill)) = (self.whole, self.fill())
+            && range.end * 8 > end
+        {
+            self.pad_end(destination, end - start, fill);
+        }
+        Ok(())
+    }
+
     fn fill(&self) -> Option<u8> {
         match self.padding {
             Padding::Zero => Some(0),
@@ -92,18 +159,23 @@ impl ByIndex {
                 if map.logical_index(k).is_ok_and(|index| index.is_some()) {
                     continue;
                 }
-                let to = k * u64::from(self.destination_bits);
-                if self.destination_bits >= 8 {
-                    let (at, width) =
-                        (bits::byte_of(to), bits::byte_of(self.destination_bits.into()));
-                    destination[at..at + width].fill(fill);
-                } else {
-                    bits::set(destination, to, self.destination_bits, fill >> (to % 8));
-                }
+                self.pad_element(destination, k * u64::from(self.destination_bits), fill);
             }
         }
-        // What the last byte has beyond the last element.
-        let end = elements * u64::from(self.destination_bits);
+        self.pad_end(destination, elements * u64::from(self.destination_bits), fill);
+    }
+
+    fn pad_element(&self, destination: &mut [u8], to: u64, fill: u8) {
+        if self.destination_bits >= 8 {
+            let (at, width) = (bits::byte_of(to), bits::byte_of(self.destination_bits.into()));
+            destination[at..at + width].fill(fill);
+        } else {
+            bits::set(destination, to, self.destination_bits, fill >> (to % 8));
+        }
+    }
+
+    /// Fills what the last byte has beyond the last element, which ends at a bit.
+    fn pad_end(&self, destination: &mut [u8], end: u64, fill: u8) {
         for bit in end..end.next_multiple_of(8) {
             let to = bits::ordered(bit, 1, self.destination_most_first);
             bits::set(destination, to, 1, fill >> (to % 8));

@@ -20,7 +20,7 @@ use crate::cpu::Tier;
 use crate::kernel::{BlockOp, Strip, kernel};
 
 /// What the choice has to know besides the nest.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Elements {
     pub(super) source_bits: u32,
     pub(super) destination_bits: u32,

@@ -122,7 +122,7 @@ impl Plan {
             padding: self.padding,
             streaming: false,
             hops: 1,
-            regions: self.regions,
+            regions: 1,
             parts: Vec::new(),
             source_bytes: self.source_bytes(),
             destination_bytes: self.destination_bytes(),
@@ -133,7 +133,8 @@ impl Plan {
             slow: None,
         };
         match &self.body {
-            Body::Program(program) => {
+            Body::Program { program, recipe } => {
+                explanation.regions = recipe.regions();
                 explanation.streaming = program.streams;
                 parts(&program.nodes, &mut Vec::new(), &mut 0, self.tier, &mut explanation.parts);
             }

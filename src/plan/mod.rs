@@ -9,21 +9,27 @@
 
 mod by_index;
 mod choose;
+mod chunks;
 mod digits;
 mod explain;
 mod nest;
 mod program;
+mod recipe;
 mod region;
 mod side;
 mod staged;
 mod stores;
 
+pub use chunks::{Chunk, Chunks};
 pub use explain::{Explanation, LoopExplanation, Part};
 pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
 pub(crate) use staged::{MostFirst, SCRATCH_BYTES, Stage, Stages, Steps};
 
+use std::sync::Arc;
+
 use by_index::ByIndex;
+use recipe::Recipe;
 use side::{Side, Window};
 use stores::Stores;
 
@@ -71,7 +77,6 @@ pub struct Plan {
     window: Option<(Vec<u64>, Vec<u64>)>,
     tier: Tier,
     padding: Padding,
-    regions: usize,
     body: Body,
 }
 
@@ -79,10 +84,20 @@ pub struct Plan {
 #[derive(Debug)]
 enum Body {
     /// Loops and kernels.
-    Program(Program),
+    Program { program: Program, recipe: Recipe },
     /// Each image element by the index math: for layouts that are not made of
     /// digits, or of too many pieces.
-    ByIndex(Box<ByIndex>),
+    ByIndex(Arc<ByIndex>),
+}
+
+/// What decides how a plan does it.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    tier: Tier,
+    padding: Padding,
+    stores: Stores,
+    /// The destination gets whether any bit was set.
+    truth: bool,
 }
 
 /// What is written where an image holds no element.
@@ -233,8 +248,14 @@ impl PlanBuilder {
         let truth = from.element_type() == ElementType::Pred
             && destination.element_bits == 1
             && source.element_bits > 1;
-        let (regions, body) = match self.compile(source, destination, tier, padding, truth) {
-            Some((regions, program)) => (regions, Body::Program(program)),
+        let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
+        let asked = if tier.streams() { self.stream } else { Some(false) };
+        let stores = Stores { asked, both_bytes: source_bytes.saturating_add(destination_bytes) };
+        let options = Options { tier, padding, stores, truth };
+        let recipe = Recipe::new(source, destination, options);
+        let program = recipe.and_then(|recipe| Some((recipe.program()?, recipe)));
+        let body = match program {
+            Some((program, recipe)) => Body::Program { program, recipe },
             None => {
                 let by_index = ByIndex {
                     from: source.positions()?,
@@ -250,78 +271,12 @@ impl PlanBuilder {
                     destination: destination.needs,
                     whole: destination.elements().filter(|_| destination.is_whole()),
                 };
-                (1, Body::ByIndex(Box::new(by_index)))
+                Body::ByIndex(Arc::new(by_index))
             }
         };
         let host = source.as_host().or(destination.as_host()).cloned().unwrap_or_default();
         let window = self.window.clone();
-        Ok(Plan { from, to, host, window, tier, padding, regions, body })
-    }
-
-    /// The number of regions and the program. `None` where there is none.
-    fn compile(
-        &self,
-        source: &Side,
-        destination: &Side,
-        tier: Tier,
-        padding: Padding,
-        truth: bool,
-    ) -> Option<(usize, Program)> {
-        let order =
-            MostFirst { source: source.most_first(), destination: destination.most_first() };
-        let program = |nodes, streams, is_staged| Program {
-            nodes,
-            source: source.needs,
-            destination: destination.needs,
-            order,
-            streams,
-            is_staged,
-        };
-        let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
-        if destination_bytes == 0 || destination.bounds.contains(&0) && !destination.is_whole() {
-            return Some((0, program(Vec::new(), false, false)));
-        }
-        let both_bytes = source_bytes.saturating_add(destination_bytes);
-        let asked = if tier.streams() { self.stream } else { Some(false) };
-        let stores = Stores { asked, both_bytes };
-        let fill = match padding {
-            Padding::Byte(byte) => byte,
-            Padding::Zero | Padding::Keep => 0,
-        };
-        let along = padding == Padding::Zero;
-        let mut regions = region::regions(source, destination, along)?;
-        if padding == Padding::Keep {
-            regions.padding.clear();
-        }
-        let count = regions.data.len() + regions.padding.len();
-        let elements = choose::Elements {
-            source_bits: source.element_bits,
-            destination_bits: destination.element_bits,
-            truth,
-            source_end: source_bytes.checked_mul(8)?,
-            fill,
-            stream: stores.of_runs(),
-            alone: count == 1,
-        };
-        let mut leaves = Vec::new();
-        for nest in regions.data {
-            leaves.extend(staged::data(nest, &elements, order)?);
-        }
-        for nest in regions.padding {
-            leaves.push(choose::padding(nest, elements.destination_bits.into(), fill)?);
-        }
-        // What the last byte has beyond the last element.
-        let end = destination.elements()?.checked_mul(elements.destination_bits.into());
-        let end = end.filter(|end| !end.is_multiple_of(8) && padding != Padding::Keep);
-        if let Some(end) = end {
-            let loops = vec![nest::Loop::new(8 - end % 8, 0, 1)];
-            let rest = nest::Nest { source: 0, destination: end, loops };
-            leaves.push(choose::padding(rest, 1, fill)?);
-        }
-        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
-        let (nodes, streams) =
-            program::program(leaves, tier, stores, source_bytes, destination_bytes)?;
-        Some((count, program(nodes, streams, is_staged)))
+        Ok(Plan { from, to, host, window, tier, padding, body })
     }
 }
 
@@ -382,7 +337,7 @@ impl Plan {
     /// host array. The destination is then untouched.
     pub fn run(&self, source: &[u8], destination: &mut [u8]) -> Result<(), BufferError> {
         match &self.body {
-            Body::Program(program) => drive::run(program, source, destination),
+            Body::Program { program, .. } => drive::run(program, source, destination),
             Body::ByIndex(by_index) => by_index.run(source, destination),
         }
     }
@@ -401,7 +356,7 @@ impl Plan {
 
     fn needs(&self) -> (Needs, Needs) {
         match &self.body {
-            Body::Program(program) => (program.source, program.destination),
+            Body::Program { program, .. } => (program.source, program.destination),
             Body::ByIndex(by_index) => (by_index.source, by_index.destination),
         }
     }

@@ -3,7 +3,7 @@
 //! A nest says: for all combinations of its loops, the element at `source` plus
 //! the source strides goes to `destination` plus the destination strides. The
 //! order of its loops means nothing, so it is brought into one form: loops of
-//! extent 1 dropped, the others sorted by destination, neighbours joined whose
+//! extent 1 dropped, those that go down in the destination turned round, the others sorted by destination, neighbours joined whose
 //! strides compose on both sides.
 
 /// One loop of a nest. Strides are in bits, modulo 2^64.
@@ -60,12 +60,26 @@ impl Nest {
         }
     }
 
+    /// The same nest with loops that go up in the destination.
+    pub(super) fn upwards(mut self) -> Nest {
+        for l in self.loops.iter_mut().filter(|l| l.destination.cast_signed() < 0) {
+            // No padding goes along such a loop: it is one of a host array.
+            let last = l.extent.saturating_sub(1);
+            self.source = self.source.wrapping_add(last.wrapping_mul(l.source));
+            self.destination = self.destination.wrapping_add(last.wrapping_mul(l.destination));
+            l.source = l.source.wrapping_neg();
+            l.destination = l.destination.wrapping_neg();
+        }
+        self
+    }
+
     /// The same nest in canonical form.
-    pub(super) fn canonical(mut self) -> Nest {
-        self.loops.retain(|l| l.full > 1);
-        self.loops.sort_by_key(|l| std::cmp::Reverse((l.destination, l.source)));
-        let mut loops: Vec<Loop> = Vec::with_capacity(self.loops.len());
-        for inner in self.loops {
+    pub(super) fn canonical(self) -> Nest {
+        let mut nest = self.upwards();
+        nest.loops.retain(|l| l.full > 1);
+        nest.loops.sort_by_key(|l| std::cmp::Reverse((l.destination, l.source)));
+        let mut loops: Vec<Loop> = Vec::with_capacity(nest.loops.len());
+        for inner in nest.loops {
             // Padding inside another loop comes again and again: no one loop.
             match loops.last_mut() {
                 Some(outer)
@@ -82,7 +96,7 @@ impl Nest {
                 _ => loops.push(inner),
             }
         }
-        Nest { loops, ..self }
+        Nest { loops, ..nest }
     }
 }
 

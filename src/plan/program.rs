@@ -70,7 +70,7 @@ fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
 
 /// Which bytes of each side a leaf needs. `None` where it has a number that does not
 /// fit, or begins within a byte where it may not.
-fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
+pub(super) fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     let on_bits = matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::FillBits);
     let Stages { source: source_stage, destination: destination_stage } = &leaf.stages;
     let loops = leaf.loops.iter();

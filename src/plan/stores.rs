@@ -20,7 +20,7 @@ const FAR_COLUMNS: u64 = 512 << 10;
 const LINES: u64 = 48 << 20;
 
 /// What decides on the kind of stores.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,

@@ -1,0 +1,286 @@
+//! What a program is made from, for a whole destination or a range of it.
+
+use std::ops::Range;
+
+use super::choose::{self, Elements, Leaf};
+use super::nest::{Loop, Nest};
+use super::program;
+use super::region;
+use super::side::{Needs, Side};
+use super::staged::{self, MostFirst};
+use super::{Options, Padding};
+use crate::drive::Program;
+
+/// The nests of a pair of layouts, and what decides on their kernels.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    parts: Vec<Part>,
+    elements: Elements,
+    order: MostFirst,
+    options: Options,
+    source: Needs,
+    destination: Needs,
+}
+
+/// A nest, and whether it has elements. Offsets are in bits from the start of the
+/// buffers.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    nest: Nest,
+    /// Padding has no source. The width of what it fills is in bits.
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Padding { bits: u64 },
+}
+
+impl Part {
+    /// How far the source has moved from another part that is the same but for that,
+    /// and this far in the destination, in bits modulo 2^64. `None` where it is
+    /// another; padding does not say.
+    pub(super) fn moved_from(&self, old: &Part, destination: u64) -> Option<Option<u64>> {
+        let same = self.kind == old.kind
+            && self.nest.loops == old.nest.loops
+            && self.nest.destination.wrapping_sub(old.nest.destination) == destination;
+        let moved =
+            (self.kind == Kind::Data).then(|| self.nest.source.wrapping_sub(old.nest.source));
+        same.then_some(moved)
+    }
+}
+
+/// A program for a range of a destination.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) program: Program,
+    /// The bytes of the source that it reads. The program has them alone as its source.
+    pub(super) source: Range<u64>,
+}
+
+/// More parts than this a piece does not have.
+const MAX_PARTS: usize = 4 * region::MAX_REGIONS;
+
+impl Recipe {
+    /// The recipe for a pair of layouts. `None` where they are not made of digits, or
+    /// of too many pieces.
+    pub(super) fn new(source: &Side, destination: &Side, options: Options) -> Option<Recipe> {
+        let fill = match options.padding {
+            Padding::Byte(byte) => byte,
+            Padding::Zero | Padding::Keep => 0,
+        };
+        let elements = Elements {
+            source_bits: source.element_bits,
+            destination_bits: destination.element_bits,
+            truth: options.truth,
+            source_end: source.needs.bytes.checked_mul(8)?,
+            fill,
+            stream: options.stores.of_runs(),
+            alone: false,
+        };
+        let mut recipe = Recipe {
+            parts: Vec::new(),
+            elements,
+            order: MostFirst { source: source.most_first(), destination: destination.most_first() },
+            options,
+            source: source.needs,
+            destination: destination.needs,
+        };
+        let is_empty = destination.bounds.contains(&0) && !destination.is_whole();
+        if destination.needs.bytes == 0 || is_empty {
+            return Some(recipe);
+        }
+        let along = options.padding == Padding::Zero;
+        let regions = region::regions(source, destination, along)?;
+        let part = |kind| move |nest: Nest| Part { nest: nest.upwards(), kind };
+        recipe.parts.extend(regions.data.into_iter().map(part(Kind::Data)));
+        if options.padding == Padding::Keep {
+            return Some(recipe);
+        }
+        let bits = u64::from(destination.element_bits);
+        recipe.parts.extend(regions.padding.into_iter().map(part(Kind::Padding { bits })));
+        // What the last byte has beyond the last element.
+        let end = destination.elements()?.checked_mul(bits)?;
+        if !end.is_multiple_of(8) {
+            let loops = vec![Loop::new(8 - end % 8, 0, 1)];
+            let nest = Nest { source: 0, destination: end, loops };
+            recipe.parts.push(Part { nest, kind: Kind::Padding { bits: 1 } });
+        }
+        Some(recipe)
+    }
+
+    /// How many regions there are.
+    pub(super) fn regions(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The program for all of it. `None` where a number does not fit.
+    pub(super) fn program(&self) -> Option<Program> {
+        self.assemble(self.leaves(&self.parts)?, self.source, self.destination)
+    }
+
+    /// The parts that are in a range of the destination, in bytes. `None` where an
+    /// element lies across an end of it, or they are too many.
+    pub(super) fn parts_in(&self, range: &Range<u64>) -> Option<Vec<Part>> {
+        let bits = range.start.checked_mul(8)?..range.end.checked_mul(8)?;
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            cut(part, &bits, self.elements.destination_bits.into(), &mut parts)?;
+        }
+        Some(parts)
+    }
+
+    /// The program for these parts of a range. `None` where a number does not fit.
+    pub(super) fn piece(&self, parts: &[Part], range: &Range<u64>) -> Option<Piece> {
+        let mut leaves = self.leaves(parts)?;
+        let mut source: Option<Range<i128>> = None;
+        for leaf in &leaves {
+            let (reads, _) = program::reach(leaf)?;
+            if !reads.is_empty() {
+                let so_far = source.get_or_insert(reads.clone());
+                *so_far = so_far.start.min(reads.start)..so_far.end.max(reads.end);
+            }
+        }
+        let source = match source {
+            Some(range) => u64::try_from(range.start).ok()?..u64::try_from(range.end).ok()?,
+            None => 0..0,
+        };
+        if source.end > self.source.bytes {
+            return None;
+        }
+        for leaf in &mut leaves {
+            leaf.source = leaf.source.wrapping_sub(source.start.checked_mul(8)?);
+            leaf.destination = leaf.destination.wrapping_sub(range.start.checked_mul(8)?);
+        }
+        let exactly =
+            |range: &Range<u64>| Needs { bytes: range.end - range.start, at_least: false };
+        let program = self.assemble(leaves, exactly(&source), exactly(range))?;
+        Some(Piece { program, source })
+    }
+
+    /// Where a destination can be cut without an element being cut, the coarsest first:
+    /// `(offset, step)` says at `offset` and every `step` bytes from there on.
+    pub(super) fn cuts(&self) -> Vec<(u64, u64)> {
+        let width = u64::from(self.elements.destination_bits);
+        let loops = || self.parts.iter().flat_map(|part| &part.nest.loops).filter(|l| l.full > 1);
+        let mut strides: Vec<u64> = loops().map(|l| l.destination).collect();
+        strides.sort_unstable();
+        strides.dedup();
+        // What is narrower than a byte begins at multiples of its width, as bytes do.
+        let start = self.parts.iter().map(|part| part.nest.destination).min().unwrap_or(0) / 8;
+        let mut cuts = Vec::new();
+        for (i, &stride) in strides.iter().enumerate().rev() {
+            let larger_are_multiples = strides[i..].iter().all(|s| s.is_multiple_of(stride));
+            if larger_are_multiples && stride >= 8 && stride.is_multiple_of(8) {
+                cuts.push((start % (stride / 8), stride / 8));
+            }
+        }
+        if width < 8 {
+            cuts.push((0, 1));
+        }
+        cuts
+    }
+
+    fn leaves(&self, parts: &[Part]) -> Option<Vec<Leaf>> {
+        let elements = Elements { alone: parts.len() == 1, ..self.elements };
+        let mut leaves = Vec::new();
+        for Part { nest, kind } in parts {
+            match *kind {
+                Kind::Data => leaves.extend(staged::data(nest.clone(), &elements, self.order)?),
+                Kind::Padding { bits } => {
+                    leaves.push(choose::padding(nest.clone(), bits, elements.fill)?);
+                }
+            }
+        }
+        Some(leaves)
+    }
+
+    fn assemble(&self, leaves: Vec<Leaf>, source: Needs, destination: Needs) -> Option<Program> {
+        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
+        let (tier, stores) = (self.options.tier, self.options.stores);
+        let (nodes, streams) =
+            program::program(leaves, tier, stores, source.bytes, destination.bytes)?;
+        Some(Program { nodes, source, destination, order: self.order, streams, is_staged })
+    }
+}
+
+/// The parts of a part that are in a range of the destination, in bits. `None` where
+/// an element is across an end of it, or they are too many.
+fn cut(part: &Part, range: &Range<u64>, element_bits: u64, parts: &mut Vec<Part>) -> Option<()> {
+    let bits = match part.kind {
+        Kind::Data => element_bits,
+        Kind::Padding { bits } => bits,
+    };
+    let mut nest = part.nest.clone();
+    nest.loops.retain(|l| l.full > 1);
+    nest.loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
+    cut_nest(nest, part.kind, bits, range, parts)
+}
+
+/// The same for a nest whose loops are sorted, the largest step first.
+fn cut_nest(
+    nest: Nest,
+    kind: Kind,
+    bits: u64,
+    range: &Range<u64>,
+    parts: &mut Vec<Part>,
+) -> Option<()> {
+    // All of it is in the destination, so nothing here is beyond 64 bits.
+    let span = |loops: &[Loop]| loops.iter().fold(bits, |n, l| n + (l.full - 1) * l.destination);
+    let start = nest.destination;
+    let end = start.checked_add(span(&nest.loops))?;
+    if end <= range.start || range.end <= start {
+        return Some(());
+    }
+    if parts.len() >= MAX_PARTS {
+        return None;
+    }
+    if range.start <= start && end <= range.end {
+        parts.push(Part { nest, kind });
+        return Some(());
+    }
+    let (&outer, rest) = nest.loops.split_first()?;
+    let inner = span(rest);
+    // The turns that are in the range as a whole, and those that have a part in it.
+    let turns = |from: u64| from.div_ceil(outer.destination).min(outer.full);
+    let first_whole = turns(range.start.saturating_sub(start));
+    let whole_end = match (range.end - start).checked_sub(inner) {
+        Some(room) => (room / outer.destination + 1).min(outer.full),
+        None => 0,
+    };
+    let whole = first_whole..whole_end.max(first_whole);
+    let first = match range.start.checked_sub(start + inner) {
+        Some(before) => (before / outer.destination + 1).min(outer.full),
+        None => 0,
+    };
+    let last = turns(range.end - start).max(first);
+    let at = |turn: u64| Nest {
+        source: nest.source.wrapping_add(turn.wrapping_mul(outer.source)),
+        destination: start + turn * outer.destination,
+        loops: rest.to_vec(),
+    };
+    // Mostly two at most: turns that lie in each other are not those of an image.
+    let partial = (last - first).saturating_sub(whole.end - whole.start);
+    if partial > u64::try_from(MAX_PARTS).ok()? {
+        return None;
+    }
+    for turn in (first..last).filter(|turn| !whole.contains(turn)) {
+        let turn_kind = if turn < outer.extent { kind } else { Kind::Padding { bits } };
+        let one = if turn < outer.extent { at(turn) } else { at(turn).as_padding() };
+        cut_nest(one, turn_kind, bits, range, parts)?;
+    }
+    if !whole.is_empty() {
+        let extent = outer.extent.min(whole.end).saturating_sub(whole.start);
+        let full = whole.end - whole.start;
+        let mut several = at(whole.start);
+        several.loops.insert(0, Loop { extent, full, ..outer });
+        let part = if extent > 0 {
+            Part { nest: several, kind }
+        } else {
+            Part { nest: several.as_padding(), kind: Kind::Padding { bits } }
+        };
+        parts.push(part);
+    }
+    Some(())
+}
