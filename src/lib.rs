@@ -66,12 +66,14 @@ mod drive;
 mod element;
 mod error;
 mod excerpt;
+mod executor;
 mod host;
 pub mod index;
 mod kernel;
 pub mod oracle;
 mod plan;
 mod shape;
+pub mod staging;
 mod steps;
 pub mod tpu;
 
@@ -80,6 +82,7 @@ pub use element::{ElementType, UnknownElementType};
 pub use error::{
     BufferError, ChunkError, Error, HostError, IndexError, MismatchError, ShapeError, Side,
 };
+pub use executor::Executor;
 pub use host::{BitOrder, Host};
 pub use kernel::BlockOp;
 pub use plan::{Chunk, Chunks, Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};

@@ -189,7 +189,8 @@ fn a_chunk_says_what_it_reads() {
     // Rows that are padding read nothing.
     let plan = Plan::pack(&shape("f32[1,128]{1,0:T(8,128)}")).unwrap();
     let chunks: Vec<_> = plan.chunks(512).map(|chunk| chunk.source()).collect();
-    assert_eq!(chunks, [vec![0..512], vec![0..0; 7]].concat());
+    assert_eq!(chunks[0], 0..512);
+    assert_eq!(chunks[1..], vec![0..0; 7]);
 }
 
 #[test]

@@ -250,7 +250,7 @@ impl Plan {
         }
     }
 
-    fn cuts(&self) -> Vec<(u64, u64)> {
+    pub(super) fn cuts(&self) -> Vec<(u64, u64)> {
         match &self.body {
             Body::Program { recipe, .. } => recipe.cuts(),
             Body::ByIndex(by_index) => by_index.cuts(),

@@ -19,6 +19,7 @@ mod region;
 mod side;
 mod staged;
 mod stores;
+mod threads;
 
 pub use chunks::{Chunk, Chunks};
 pub use explain::{Explanation, LoopExplanation, Part};
@@ -26,17 +27,18 @@ pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
 pub(crate) use staged::{MostFirst, SCRATCH_BYTES, Stage, Stages, Steps};
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use by_index::ByIndex;
 use recipe::Recipe;
 use side::{Side, Window};
 use stores::Stores;
+use threads::Shares;
 
 use crate::cpu::Tier;
 use crate::drive::{self, Program};
 use crate::element::ElementType;
-use crate::error::{BufferError, Error};
+use crate::error::{BufferError, Error, Side as Which};
 use crate::host::Host;
 use crate::shape::Shape;
 
@@ -78,6 +80,8 @@ pub struct Plan {
     tier: Tier,
     padding: Padding,
     body: Body,
+    /// For the number of threads of the first run on several.
+    shares: OnceLock<Shares>,
 }
 
 /// What a run does.
@@ -276,7 +280,7 @@ impl PlanBuilder {
         };
         let host = source.as_host().or(destination.as_host()).cloned().unwrap_or_default();
         let window = self.window.clone();
-        Ok(Plan { from, to, host, window, tier, padding, body })
+        Ok(Plan { from, to, host, window, tier, padding, body, shares: OnceLock::new() })
     }
 }
 
@@ -352,6 +356,11 @@ impl Plan {
     #[must_use]
     pub fn destination_bytes(&self) -> u64 {
         self.needs().1.bytes
+    }
+
+    /// Checks that a source has its length.
+    pub(crate) fn check_source(&self, source: &[u8]) -> Result<(), BufferError> {
+        self.needs().0.check(Which::Source, source.len())
     }
 
     fn needs(&self) -> (Needs, Needs) {
