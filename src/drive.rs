@@ -1,5 +1,7 @@
 //! Carries out a plan over two buffers.
 
+use std::mem::MaybeUninit;
+
 use crate::bits;
 use crate::error::{BufferError, Side};
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
@@ -15,8 +17,67 @@ pub(crate) fn run(
     source: &[u8],
     destination: &mut [u8],
 ) -> Result<(), BufferError> {
+    walk(program, source, uninit(destination))
+}
+
+/// The same into memory that nobody has written yet. Where the program leaves bytes of
+/// it alone, or has to read some, all of it is filled with zeros first.
+///
+/// # Errors
+///
+/// As [`run`].
+#[allow(unsafe_code, reason = "the end of a run into uninitialised memory")]
+pub(crate) fn run_uninit<'a>(
+    program: &Program,
+    source: &[u8],
+    destination: &'a mut [MaybeUninit<u8>],
+) -> Result<&'a mut [u8], BufferError> {
     program.source.check(Side::Source, source.len())?;
     program.destination.check(Side::Destination, destination.len())?;
+    if !program.writes_all {
+        destination.fill(MaybeUninit::new(0));
+    }
+    walk(program, source, destination)?;
+    // SAFETY: it was filled, or the program has written all of it.
+    Ok(unsafe { written(destination) })
+}
+
+/// The same memory, filled with zeros.
+#[allow(unsafe_code, reason = "the memory has just been written")]
+pub(crate) fn zeroed(destination: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+    destination.fill(MaybeUninit::new(0));
+    // SAFETY: it has just been written.
+    unsafe { written(destination) }
+}
+
+/// Makes a vector longer by so many bytes, which `fill` writes, and for which it has
+/// room. What `fill` returns shows that it has.
+#[allow(unsafe_code, reason = "the end of a run into uninitialised memory")]
+pub(crate) fn extend<E>(
+    vector: &mut Vec<u8>,
+    bytes: usize,
+    fill: impl for<'a> FnOnce(&'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8], E>,
+) -> Result<(), E> {
+    let length = vector.len();
+    let memory = &mut vector.spare_capacity_mut()[..bytes];
+    let start = memory.as_ptr().cast::<u8>();
+    let filled = fill(memory)?;
+    assert!(filled.as_ptr() == start && filled.len() == bytes);
+    // SAFETY: these bytes were there as initialised ones a moment ago.
+    unsafe { vector.set_len(length + bytes) };
+    Ok(())
+}
+
+/// Walks a program over two buffers, of which the second one may be uninitialised if
+/// the program writes all of it.
+fn walk(
+    program: &Program,
+    source: &[u8],
+    destination: &mut [MaybeUninit<u8>],
+) -> Result<(), BufferError> {
+    program.source.check(Side::Source, source.len())?;
+    program.destination.check(Side::Destination, destination.len())?;
+    let destination = Destination(destination);
     let mut buffers = Buffers { source, destination, order: program.order, scratch: None };
     if program.is_staged {
         let mut scratch = Scratch { source: [0; SCRATCH_BYTES], destination: [0; SCRATCH_BYTES] };
@@ -28,6 +89,25 @@ pub(crate) fn run(
         kernel::fence();
     }
     Ok(())
+}
+
+/// Bytes as memory that may be uninitialised.
+#[allow(unsafe_code, reason = "one type for both kinds of destinations")]
+fn uninit(bytes: &mut [u8]) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: the same layout; nothing uninitialised is ever written, because all that
+    // is written are bytes of other buffers and constants.
+    unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) }
+}
+
+/// Memory that has been written to, as bytes.
+///
+/// # Safety
+///
+/// All of it has.
+#[allow(unsafe_code, reason = "one type for both kinds of destinations")]
+unsafe fn written(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+    // SAFETY: by the contract of this function.
+    unsafe { &mut *(std::ptr::from_mut(memory) as *mut [u8]) }
 }
 
 /// What is walked, and the buffers that it was made for.
@@ -42,6 +122,10 @@ pub(crate) struct Program {
     pub(crate) streams: bool,
     /// Some call works on scratch memory.
     pub(crate) is_staged: bool,
+    /// Every byte of the destination is written, and none is read: the bytes that the
+    /// calls write are as many as it has, and as the regions do not overlap, they are
+    /// all of them. Otherwise the destination must be initialised.
+    pub(crate) writes_all: bool,
 }
 
 /// Where elements below a byte have a byte each for a while.
@@ -63,9 +147,22 @@ enum At {
 /// Two buffers that are as long as a program needs.
 struct Buffers<'a> {
     source: &'a [u8],
-    destination: &'a mut [u8],
+    destination: Destination<'a>,
     order: MostFirst,
     scratch: Option<&'a mut Scratch>,
+}
+
+/// Memory that a program writes, initialised or not.
+struct Destination<'a>(&'a mut [MaybeUninit<u8>]);
+
+impl Destination<'_> {
+    /// As bytes, for ops that read it.
+    #[allow(unsafe_code, reason = "a program that reads its destination has one to read")]
+    fn initialised(&mut self) -> &mut [u8] {
+        // SAFETY: a program with ops on bits, or behind whose kernels a stage narrows,
+        // does not `writes_all`, so `walk` got memory that is initialised.
+        unsafe { written(self.0) }
+    }
 }
 
 impl Buffers<'_> {
@@ -118,7 +215,9 @@ impl Buffers<'_> {
             At::DestinationScratch(byte) => destination_scratch.wrapping_add(byte).cast_const(),
         };
         let to = match to {
-            At::Array(bit) => self.destination.as_mut_ptr().wrapping_add(bits::byte_of(bit)),
+            At::Array(bit) => {
+                self.destination.0.as_mut_ptr().cast::<u8>().wrapping_add(bits::byte_of(bit))
+            }
             At::SourceScratch(byte) => source_scratch.wrapping_add(byte),
             At::DestinationScratch(byte) => destination_scratch.wrapping_add(byte),
         };
@@ -168,7 +267,8 @@ impl Buffers<'_> {
             let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
             for (at, in_scratch) in stage.rows_from(at, in_scratch) {
                 let bytes = &scratch.destination[in_scratch..in_scratch + stage.elements];
-                bits::narrow_run(bytes, (bits, truth, most_first), self.destination, at);
+                let destination = self.destination.initialised();
+                bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
             }
         }
     }
@@ -191,14 +291,14 @@ impl Buffers<'_> {
                     }
                     let to = at(destination, i, strip.column_stride);
                     let to = bits::ordered(to, destination_bits, to_most);
-                    bits::set(self.destination, to, destination_bits, value);
+                    bits::set(self.destination.initialised(), to, destination_bits, value);
                 }
             }
             _ => {
                 for i in 0..strip.columns {
                     let to = at(destination, i, strip.column_stride);
                     let to = bits::ordered(to, 1, to_most);
-                    bits::set(self.destination, to, 1, strip.fill >> (to % 8));
+                    bits::set(self.destination.initialised(), to, 1, strip.fill >> (to % 8));
                 }
             }
         }

@@ -289,6 +289,13 @@ pub enum MismatchError {
         /// That of the destination.
         destination: ElementType,
     },
+    /// Elements of the array are not of the Rust type that a host array is said to have.
+    HostElement {
+        /// The Rust type.
+        host: &'static str,
+        /// The type of the elements.
+        element_type: ElementType,
+    },
     /// The bounds differ.
     Bounds {
         /// Those of the source.
@@ -495,6 +502,9 @@ impl fmt::Display for MismatchError {
         match self {
             MismatchError::ElementTypes { source, destination } => {
                 write!(f, "the source has elements of {source}, the destination of {destination}")
+            }
+            MismatchError::HostElement { host, element_type } => {
+                write!(f, "a host array of {host} for elements of {element_type}")
             }
             MismatchError::Bounds { source, destination } => {
                 let list =

@@ -61,6 +61,7 @@
 )]
 
 mod bits;
+mod cache;
 mod cpu;
 mod drive;
 mod element;
@@ -76,7 +77,9 @@ mod shape;
 pub mod staging;
 mod steps;
 pub mod tpu;
+mod typed;
 
+pub use cache::PlanCache;
 pub use cpu::{Tier, TierError};
 pub use element::{ElementType, UnknownElementType};
 pub use error::{
@@ -91,6 +94,7 @@ pub use shape::{
     Sizes, Split, Tile, TileEntry, Tuple, Warning,
 };
 pub use steps::Step;
+pub use typed::HostElement;
 
 /// The README's example runs as a test.
 #[cfg(doctest)]

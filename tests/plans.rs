@@ -107,9 +107,13 @@ impl Case {
         assert!(destination.guards_are(poison), "written outside:\n{}", plan.explain());
     }
 
-    /// Runs in all tiers, with both kinds of stores, at a few addresses.
+    /// Runs in all tiers, with both kinds of stores, at a few addresses, and into
+    /// memory that nobody has written yet.
     fn check_all(&self) {
         for tier in Tier::available() {
+            let plan = PlanBuilder::new().tier(tier).between(&self.from, &self.to).unwrap();
+            let made = plan.run_to_vec(&self.source).unwrap();
+            assert!(made == self.expected, "run_to_vec with {tier}:\n{}", plan.explain());
             for (i, ahead) in [(0, 0), (0, 0), (1, 0), (32, 16), (7, 61)].into_iter().enumerate() {
                 let builder = PlanBuilder::new().tier(tier).streaming(i % 2 == 0);
                 self.check(builder, ahead, if i % 2 == 0 { 0xee } else { 0x11 });

@@ -27,6 +27,7 @@ pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
 pub(crate) use staged::{MostFirst, SCRATCH_BYTES, Stage, Stages, Steps};
 
+use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
 use by_index::ByIndex;
@@ -130,7 +131,7 @@ pub enum Padding {
 /// assert_eq!(image, [1, 2, 3, 7]);
 /// # Ok::<(), relayout::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlanBuilder {
     tier: Option<Tier>,
     padding: Padding,
@@ -346,6 +347,67 @@ impl Plan {
         }
     }
 
+    /// Carries the plan out into memory that nobody has written yet, and returns it as
+    /// what it then is.
+    ///
+    /// Images and dense host arrays are written once, as by [`run`](Plan::run). Where a
+    /// plan leaves bytes alone (padding that is kept, what is between the elements of a
+    /// host array) or writes parts of them, the memory is filled with zeros first.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Plan::run).
+    ///
+    /// ```
+    /// use relayout::{Plan, Shape};
+    /// use std::mem::MaybeUninit;
+    ///
+    /// let shape: Shape = "u8[3]{0:T(4)}".parse()?;
+    /// let mut memory = [MaybeUninit::uninit(); 4];
+    /// let image = Plan::pack(&shape)?.run_uninit(&[1, 2, 3], &mut memory)?;
+    /// assert_eq!(image, [1, 2, 3, 0]);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    pub fn run_uninit<'a>(
+        &self,
+        source: &[u8],
+        destination: &'a mut [MaybeUninit<u8>],
+    ) -> Result<&'a mut [u8], BufferError> {
+        match &self.body {
+            Body::Program { program, .. } => drive::run_uninit(program, source, destination),
+            Body::ByIndex(by_index) => {
+                let destination = drive::zeroed(destination);
+                by_index.run(source, destination)?;
+                Ok(destination)
+            }
+        }
+    }
+
+    /// Carries the plan out into a vector of its own, which is not zeroed before.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Plan::run), and the destination is larger than the memory that can be
+    /// had.
+    ///
+    /// ```
+    /// use relayout::{Plan, Shape};
+    ///
+    /// let shape: Shape = "u8[3]{0:T(4)}".parse()?;
+    /// assert_eq!(Plan::pack(&shape)?.run_to_vec(&[1, 2, 3])?, [1, 2, 3, 0]);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    pub fn run_to_vec(&self, source: &[u8]) -> Result<Vec<u8>, BufferError> {
+        self.check_source(source)?;
+        let needed_bytes = self.destination_bytes();
+        let no_memory = BufferError { side: Which::Destination, needed_bytes, given_bytes: 0 };
+        let length = usize::try_from(needed_bytes).map_err(|_| no_memory)?;
+        let mut vector = Vec::new();
+        vector.try_reserve_exact(length).map_err(|_| no_memory)?;
+        drive::extend(&mut vector, length, |memory| self.run_uninit(source, memory))?;
+        Ok(vector)
+    }
+
     /// Bytes that the source has. A host array with strides may have more.
     #[must_use]
     pub fn source_bytes(&self) -> u64 {
@@ -386,5 +448,42 @@ impl Plan {
     #[must_use]
     pub fn tier(&self) -> Tier {
         self.tier
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is zeroed first costs a pass over the memory; what should have been and is
+    /// not would show memory that nobody wrote.
+    #[test]
+    fn images_and_dense_arrays_are_written_as_a_whole() {
+        let writes_all = |plan: Plan| match plan.body {
+            Body::Program { program, .. } => program.writes_all,
+            Body::ByIndex(_) => false,
+        };
+        for text in [
+            "f32[1000,1000]{1,0:T(8,128)}",
+            "bf16[1001,999]{1,0:T(8,128)(2,1)}",
+            "s8[33,130]{1,0:T(32,128)(4,1)}",
+            "pred[33,130]{1,0:T(32,128)(32,1)E(1)}",
+            "s4[33,130]{1,0:T(8,128)(8,1)E(4)}",
+            "f32[33,130]{0,1:T(8,128)}",
+            "bf16[33,130]{0,1:T(8,128)(2,1)}",
+            "f32[]{:T(128)}",
+        ] {
+            let shape: Shape = text.parse().unwrap();
+            assert!(writes_all(Plan::pack(&shape).unwrap()), "{text}");
+            assert!(writes_all(Plan::unpack(&shape).unwrap()), "{text}");
+            let with = |padding| PlanBuilder::new().padding(padding).pack(&shape).unwrap();
+            assert!(!writes_all(with(Padding::Keep)), "{text}");
+        }
+        let shape: Shape = "f32[8,128]{1,0:T(8,128)}".parse().unwrap();
+        let apart = PlanBuilder::new().host(Host::strided([1024, 4]));
+        assert!(!writes_all(apart.unpack(&shape).unwrap()));
+        let window = PlanBuilder::new().window([0, 0], [8, 127]);
+        assert!(!writes_all(window.pack(&shape).unwrap()));
+        assert!(writes_all(window.unpack(&shape).unwrap()));
     }
 }

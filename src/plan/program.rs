@@ -149,6 +149,26 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
     is_within.then_some(array)
 }
 
+/// How many bytes a leaf writes, each of them whole and once. `None` where it reads the
+/// destination, to write parts of bytes.
+pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
+    let strip = &leaf.strip;
+    let wide = |n: usize| u128::try_from(n).ok();
+    let block = match leaf.op {
+        BlockOp::Bits { .. } | BlockOp::FillBits => return None,
+        _ if leaf.stages.destination.is_some() => return None,
+        op => {
+            let runs = strip.destination_runs(op)?;
+            runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?
+        }
+    };
+    let calls = leaf.loops.iter().try_fold(1_u128, |n, l| n.checked_mul(l.extent.into()))?;
+    calls
+        .checked_mul(wide(strip.lines)?)?
+        .checked_mul(wide(strip.blocks)?)?
+        .checked_mul(wide(block)?)
+}
+
 /// What a range becomes that comes again so many times, at steps modulo 2^64.
 fn stretched(range: Range<i128>, extent: u64, step: u64) -> Option<Range<i128>> {
     let last = i128::from(extent.checked_sub(1)?).checked_mul(step.cast_signed().into())?;

@@ -198,10 +198,15 @@ impl Recipe {
 
     fn assemble(&self, leaves: Vec<Leaf>, source: Needs, destination: Needs) -> Option<Program> {
         let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
+        let written = leaves
+            .iter()
+            .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
+        let writes_all = written == Some(destination.bytes.into());
         let (tier, stores) = (self.options.tier, self.options.stores);
         let (nodes, streams) =
             program::program(leaves, tier, stores, source.bytes, destination.bytes)?;
-        Some(Program { nodes, source, destination, order: self.order, streams, is_staged })
+        let order = self.order;
+        Some(Program { nodes, source, destination, order, streams, is_staged, writes_all })
     }
 }
 
