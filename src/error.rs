@@ -274,6 +274,13 @@ pub enum HostError {
         /// The type of the elements.
         element_type: ElementType,
     },
+    /// There is no conversion between the types of the host array and the image.
+    NoConversion {
+        /// The type of what is read.
+        from: ElementType,
+        /// The type of what is written.
+        to: ElementType,
+    },
     /// The array reaches 2⁶³ bits or further.
     TooLarge,
 }
@@ -545,6 +552,9 @@ impl fmt::Display for HostError {
             ),
             HostError::NotPackable { element_type } => {
                 write!(f, "elements of {element_type} fill whole bytes and cannot be packed")
+            }
+            HostError::NoConversion { from, to } => {
+                write!(f, "elements of {from} cannot be converted to {to}")
             }
             HostError::TooLarge => f.write_str("the host array reaches 2^63 bits or further"),
         }

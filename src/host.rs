@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::convert::Conversion;
+use crate::element::ElementType;
 use crate::error::{Error, HostError};
 use crate::shape::Shape;
 
@@ -26,6 +28,19 @@ pub struct Host {
     place: Place,
     start_bytes: u64,
     packed: Option<BitOrder>,
+    elements: Elements,
+}
+
+/// What its elements are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Elements {
+    /// The same as those of the image.
+    #[default]
+    Same,
+    /// Of another type.
+    Of(ElementType),
+    /// What the high part of a pair leaves.
+    Rest,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -120,9 +135,66 @@ impl Host {
         Host { packed: Some(order), ..self }
     }
 
+    /// The same, but with elements of another type, which are [converted](Conversion) on
+    /// the way: to the type of the image when it is packed, from it when it is unpacked.
+    ///
+    /// ```
+    /// use relayout::{ElementType, Host, PlanBuilder, Shape};
+    ///
+    /// let shape: Shape = "bf16[2]{0:T(2)}".parse()?;
+    /// let builder = PlanBuilder::new().host(Host::dense().of(ElementType::F32));
+    /// let host: Vec<u8> = [1.0_f32, -2.5].iter().flat_map(|x| x.to_le_bytes()).collect();
+    /// let mut image = [0xee; 4];
+    /// builder.pack(&shape)?.run(&host, &mut image)?;
+    /// assert_eq!(image, [0x80, 0x3f, 0x20, 0xc0]);
+    /// assert_eq!(builder.unpack(&shape)?.run_to_vec(&image)?, host);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    #[must_use]
+    pub fn of(self, element_type: ElementType) -> Self {
+        Host { elements: Elements::Of(element_type), ..self }
+    }
+
+    /// The same, but with elements of `f64`, of which the image gets what rounding to
+    /// `f32` leaves: the second of the pair that TPUs use for an `f64`. The first one is
+    /// that [of](Host::of) `f64`. It can only be packed.
+    #[must_use]
+    pub fn of_f64_rest(self) -> Self {
+        Host { elements: Elements::Rest, ..self }
+    }
+
+    /// The type of the elements, in an array whose image has the type of `shape`.
+    fn element_type(&self, shape: &Shape) -> ElementType {
+        match self.elements {
+            Elements::Same => shape.element_type(),
+            Elements::Of(element_type) => element_type,
+            Elements::Rest => ElementType::F64,
+        }
+    }
+
+    /// What becomes of the elements on the way to an image, or from it.
+    pub(crate) fn conversion(
+        &self,
+        shape: &Shape,
+        to_image: bool,
+    ) -> Result<Option<Conversion>, HostError> {
+        let (host, image) = (self.element_type(shape), shape.element_type());
+        let (from, to) = if to_image { (host, image) } else { (image, host) };
+        if self.elements == Elements::Rest {
+            return match (to_image, image) {
+                (true, ElementType::F32) => Ok(Some(Conversion::F64ToF32Rest)),
+                _ => Err(HostError::NoConversion { from, to }),
+            };
+        }
+        if host == image {
+            return Ok(None);
+        }
+        Conversion::between(from, to).map(Some).ok_or(HostError::NoConversion { from, to })
+    }
+
     /// Where the elements of an array with these bounds are.
     pub(crate) fn place(&self, shape: &Shape, bounds: &[u64]) -> Result<HostPlace, Error> {
-        let element_type = shape.element_type();
+        let element_type = self.element_type(shape);
         let element_bits = match self.packed {
             None => 8 * element_type.host_bytes(),
             Some(_) => Some(element_type.bits())
@@ -194,6 +266,11 @@ impl fmt::Display for Host {
         }
         if self.start_bytes > 0 {
             write!(f, ", from byte {} on", self.start_bytes)?;
+        }
+        match self.elements {
+            Elements::Same => {}
+            Elements::Of(element_type) => write!(f, ", of {element_type}")?,
+            Elements::Rest => f.write_str(", of f64, of which the rest of f32")?,
         }
         match self.packed {
             None => Ok(()),

@@ -62,6 +62,7 @@
 
 mod bits;
 mod cache;
+mod convert;
 mod cpu;
 mod drive;
 mod element;
@@ -80,6 +81,7 @@ pub mod tpu;
 mod typed;
 
 pub use cache::PlanCache;
+pub use convert::Conversion;
 pub use cpu::{Tier, TierError};
 pub use element::{ElementType, UnknownElementType};
 pub use error::{

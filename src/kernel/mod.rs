@@ -37,6 +37,7 @@ mod x86;
 use std::fmt;
 use std::ops::Range;
 
+use crate::convert::Conversion;
 use crate::cpu::{Level, Tier};
 
 /// What a kernel does with each block of a strip.
@@ -101,6 +102,11 @@ pub enum BlockOp {
     Reverse {
         /// Width of an element.
         bits: u32,
+    },
+    /// A run of numbers into a run of numbers of another type.
+    Convert {
+        /// What becomes of each of them.
+        conversion: Conversion,
     },
     /// Rows into columns.
     Transpose {
@@ -169,6 +175,9 @@ impl fmt::Display for BlockOp {
             }
             BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
+            BlockOp::Convert { conversion } => {
+                write!(f, "{}", format!("{conversion:?}").to_lowercase())
+            }
             BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
             BlockOp::TransposeInterleave { ways, bits } => {
                 write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
@@ -211,7 +220,7 @@ impl Place {
 /// | copy, reverse, fill | column | column |
 /// | interleave, squeeze | row · row_stride + column · w | word column |
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
-/// | narrow, widen | element column | element column |
+/// | narrow, widen, convert | element column | element column |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
 /// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
 /// | exchange | row · row_stride + word column | way · column_stride + word column |
@@ -335,6 +344,9 @@ impl Strip {
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
                 rows(run(ways.checked_mul(bits)?)?)
             }
+            BlockOp::Convert { conversion } => {
+                one(self.columns.checked_mul(conversion.widths().0)?)
+            }
             BlockOp::Squeeze { .. } => rows(self.columns),
             BlockOp::Deinterleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
@@ -358,6 +370,9 @@ impl Strip {
         Some(match op {
             BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Fill | BlockOp::Widen { .. } => {
                 one(self.columns)
+            }
+            BlockOp::Convert { conversion } => {
+                one(self.columns.checked_mul(conversion.widths().1)?)
             }
             BlockOp::Interleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Squeeze { ways, .. } => one(run(ways.checked_mul(8)?)?),

@@ -33,6 +33,7 @@
 use super::scalar::{self, from, to};
 use super::transpose::{Exchange, Transpose, TransposeElements, TransposeInterleave};
 use super::{BlockOp, Place, Run, Strip};
+use crate::convert::{self, Conversion, Convert};
 
 /// A vector of an instruction set.
 ///
@@ -129,6 +130,15 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             }
         };
     }
+    macro_rules! convert_entry {
+        ($conversion:ident) => {
+            if stream {
+                I::entry::<ConvertRun<convert::$conversion, true>>()
+            } else {
+                I::entry::<ConvertRun<convert::$conversion, false>>()
+            }
+        };
+    }
     use BlockOp as Op;
     Some(match op {
         Op::Copy => entry!(CopyRun),
@@ -188,6 +198,19 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             (2, false, true) => entry!(Narrow, 2, false, true),
             (4, false, true) => entry!(Narrow, 4, false, true),
             _ => return None,
+        },
+        Op::Convert { conversion } => match conversion {
+            Conversion::F32ToBf16 => convert_entry!(F32ToBf16),
+            Conversion::Bf16ToF32 => convert_entry!(Bf16ToF32),
+            Conversion::F32ToF16 => convert_entry!(F32ToF16),
+            Conversion::F16ToF32 => convert_entry!(F16ToF32),
+            Conversion::F64ToF32 => convert_entry!(F64ToF32),
+            Conversion::F64ToF32Rest => convert_entry!(F64ToF32Rest),
+            Conversion::F32ToF64 => convert_entry!(F32ToF64),
+            Conversion::F32ToF8e4m3fn => convert_entry!(F32ToF8e4m3fn),
+            Conversion::F32ToF8e5m2 => convert_entry!(F32ToF8e5m2),
+            Conversion::S32ToS8 => convert_entry!(S32ToS8),
+            Conversion::S8ToS32 => convert_entry!(S8ToS32),
         },
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
@@ -1626,6 +1649,70 @@ unsafe fn low_bits<V: Vector, const BITS: u32, const TRUTH: bool>(
     let b = unsafe { V::load(from.wrapping_add((i + 1) * V::BYTES)) };
     if TRUTH { (a.min(mask), b.min(mask)) } else { (a.and(mask), b.and(mask)) }
 }
+
+/// [`BlockOp::Convert`]. The compiler makes vectors of its loop.
+struct ConvertRun<C, const STREAM: bool>(std::marker::PhantomData<C>);
+
+impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let (from, to) = (source.cast::<C::From>(), destination.cast::<C::To>());
+            for i in 0..strip.columns {
+                // SAFETY: one of the columns, whose bits are any.
+                let number = unsafe { from.wrapping_add(i).read_unaligned() };
+                // SAFETY: one of the columns.
+                unsafe { to.wrapping_add(i).write_unaligned(C::convert(number)) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let (width, made) = (size_of::<C::From>(), size_of::<C::To>());
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let lot = Strip { lines: 1, blocks: 1, columns: CONVERTED, ..*strip };
+            let mut at = 0;
+            while at + CONVERTED <= strip.columns {
+                let (from, to) =
+                    (source.wrapping_add(at * width), destination.wrapping_add(at * made));
+                // Behind the run follows what is mostly converted next.
+                fetch::<V>(from.wrapping_add(AHEAD), CONVERTED * width);
+                if STREAM && to.addr().is_multiple_of(V::BYTES) {
+                    let mut numbers = Lot([0; CONVERTED * 8]);
+                    // SAFETY: so many columns are left, and there is room for them.
+                    unsafe { Self::elements(&lot, from, numbers.0.as_mut_ptr()) };
+                    for vector in (0..CONVERTED * made).step_by(V::BYTES) {
+                        // SAFETY: as many vectors as there are numbers; the CPU has `V`.
+                        let numbers = unsafe { V::load(numbers.0.as_ptr().wrapping_add(vector)) };
+                        // SAFETY: as above, and from an aligned start.
+                        unsafe { numbers.stream(to.wrapping_add(vector)) };
+                    }
+                } else {
+                    // SAFETY: so many columns are left.
+                    unsafe { Self::elements(&lot, from, to) };
+                }
+                at += CONVERTED;
+            }
+            let rest = Strip { columns: strip.columns - at, ..lot };
+            let (from, to) = (source.wrapping_add(at * width), destination.wrapping_add(at * made));
+            // SAFETY: the last columns of the block.
+            unsafe { Self::elements(&rest, from, to) };
+        }
+    }
+}
+
+/// So many numbers are converted before what is ahead of them is fetched.
+const CONVERTED: usize = 128;
+
+/// Numbers of 8 bytes at most, between their conversion and their way past the caches.
+#[repr(align(64))]
+struct Lot([u8; CONVERTED * 8]);
 
 /// [`BlockOp::Reverse`].
 struct Reverse<const BITS: u32>;

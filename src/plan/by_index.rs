@@ -10,6 +10,7 @@ use std::ops::Range;
 use super::Padding;
 use super::side::{Needs, Positions};
 use crate::bits;
+use crate::convert::Conversion;
 use crate::error::{BufferError, Side};
 
 /// Two maps, and what an element is on either side.
@@ -25,6 +26,8 @@ pub(super) struct ByIndex {
     pub(super) destination_most_first: bool,
     /// The destination gets whether any bit was set.
     pub(super) truth: bool,
+    /// What is done to elements of whole bytes.
+    pub(super) conversion: Option<Conversion>,
     pub(super) padding: Padding,
     pub(super) source: Needs,
     pub(super) destination: Needs,
@@ -137,7 +140,11 @@ impl ByIndex {
     }
 
     fn element(&self, source: &[u8], from: u64, destination: &mut [u8], to: u64) {
-        if self.source_bits == self.destination_bits && self.source_bits >= 8 {
+        if let Some(conversion) = self.conversion {
+            let (from, to) = (bits::byte_of(from), bits::byte_of(to));
+            let (before, after) = conversion.widths();
+            conversion.element(&source[from..from + before], &mut destination[to..to + after]);
+        } else if self.source_bits == self.destination_bits && self.source_bits >= 8 {
             let width = bits::byte_of(self.source_bits.into());
             let (from, to) = (bits::byte_of(from), bits::byte_of(to));
             destination[to..to + width].copy_from_slice(&source[from..from + width]);

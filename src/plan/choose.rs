@@ -182,7 +182,11 @@ fn leaves(
             strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
             strip.column_stride = unit(columns.map_or(0, |c| c.destination))?;
         }
-        BlockOp::Widen { .. } | BlockOp::Reverse { .. } | BlockOp::Fill | BlockOp::FillBits => {}
+        BlockOp::Widen { .. }
+        | BlockOp::Reverse { .. }
+        | BlockOp::Convert { .. }
+        | BlockOp::Fill
+        | BlockOp::FillBits => {}
     }
     let loops = extents(loops);
     let stages = Stages::default();

@@ -206,7 +206,7 @@ impl PlanBuilder {
     ///
     /// As there, and a host array or a window that cannot be.
     pub fn pack(&self, shape: &Shape) -> Result<Plan, Error> {
-        let from = Side::host(shape, &self.host, self.the_window())?;
+        let from = Side::host(shape, &self.host, Which::Source, self.the_window())?;
         let to = Side::image(shape, self.the_window())?;
         self.plan(shape.in_host_layout(), &from, shape.clone(), &to)
     }
@@ -219,7 +219,7 @@ impl PlanBuilder {
     /// elements share memory.
     pub fn unpack(&self, shape: &Shape) -> Result<Plan, Error> {
         let from = Side::image(shape, self.the_window())?;
-        let to = Side::host(shape, &self.host, self.the_window())?;
+        let to = Side::host(shape, &self.host, Which::Destination, self.the_window())?;
         to.check_apart()?;
         self.plan(shape.clone(), &from, shape.in_host_layout(), &to)
     }
@@ -271,6 +271,7 @@ impl PlanBuilder {
                     source_most_first: source.most_first(),
                     destination_most_first: destination.most_first(),
                     truth,
+                    conversion: source.conversion.or(destination.conversion),
                     padding,
                     source: source.needs,
                     destination: destination.needs,

@@ -78,7 +78,7 @@ pub(super) fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     let mut destinations = loops.map(|l| l.destination).chain([leaf.destination]);
     let whole = |n: u64| n.is_multiple_of(8);
     let may_begin_within = |stage: &Option<Box<Stage>>| {
-        on_bits || stage.as_ref().is_some_and(|s| !matches!(s.op, BlockOp::Reverse { .. }))
+        on_bits || stage.as_ref().is_some_and(|stage| stage.may_begin_within_bytes())
     };
     if !may_begin_within(source_stage) && !sources.all(whole)
         || !may_begin_within(destination_stage) && !destinations.all(whole)
@@ -126,13 +126,8 @@ pub(super) fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
 /// bytes of scratch memory. `None` where there is not so much of that.
 fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
     let scratch = i128::try_from(stage.scratch_bytes.min(SCRATCH_BYTES)).ok()?;
-    let bits = match stage.op {
-        BlockOp::Widen { bits, .. } | BlockOp::Narrow { bits, .. } => bits,
-        BlockOp::Reverse { .. } => 8,
-        _ => return None,
-    };
-    let mut array = 0..i128::try_from(stage.elements).ok()?.checked_mul(bits.into())?;
-    let mut bytes = 0..i128::try_from(stage.elements).ok()?;
+    let mut array = 0..i128::try_from(stage.elements).ok()?.checked_mul(stage.array_bits.into())?;
+    let mut bytes = 0..i128::try_from(stage.elements.checked_mul(stage.scratch_width)?).ok()?;
     for steps in [stage.lines, stage.blocks, stage.rows] {
         let count = u64::try_from(steps.count).ok()?;
         array = stretched(array, count, steps.array)?;
@@ -188,7 +183,10 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
                 return None;
             }
             let Leaf { source, destination, op, strip, mut stages, .. } = first;
-            for stage in [&mut stages.source, &mut stages.destination].into_iter().flatten() {
+            if let Some(stage) = &mut stages.source {
+                stage.run = Some(kernel::kernel(stage.op, tier, false)?);
+            }
+            if let Some(stage) = &mut stages.destination {
                 let stream = stores.past_the_caches(stage.op, &strip);
                 stage.run = Some(kernel::kernel(stage.op, tier, stream)?);
             }

@@ -7,7 +7,7 @@ use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
 use super::side::{Needs, Side};
-use super::staged::{self, MostFirst};
+use super::staged::{self, Conversions, MostFirst};
 use super::{Options, Padding};
 use crate::drive::Program;
 
@@ -17,6 +17,7 @@ pub(super) struct Recipe {
     parts: Vec<Part>,
     elements: Elements,
     order: MostFirst,
+    conversions: Conversions,
     options: Options,
     source: Needs,
     destination: Needs,
@@ -83,6 +84,10 @@ impl Recipe {
             parts: Vec::new(),
             elements,
             order: MostFirst { source: source.most_first(), destination: destination.most_first() },
+            conversions: Conversions {
+                source: source.conversion,
+                destination: destination.conversion,
+            },
             options,
             source: source.needs,
             destination: destination.needs,
@@ -187,7 +192,12 @@ impl Recipe {
         let mut leaves = Vec::new();
         for Part { nest, kind } in parts {
             match *kind {
-                Kind::Data => leaves.extend(staged::data(nest.clone(), &elements, self.order)?),
+                Kind::Data => leaves.extend(staged::data(
+                    nest.clone(),
+                    &elements,
+                    self.order,
+                    self.conversions,
+                )?),
                 Kind::Padding { bits } => {
                     leaves.push(choose::padding(nest.clone(), bits, elements.fill)?);
                 }

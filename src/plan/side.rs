@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::digits::{self, Digits, Root};
+use crate::convert::Conversion;
 use crate::error::{BufferError, Error, ShapeError, Side as Which};
 use crate::host::{Host, HostPlace, check_window};
 use crate::index::ImageMap;
@@ -15,6 +16,8 @@ pub(super) struct Side<'a> {
     /// The bounds of what is moved.
     pub(super) bounds: Vec<u64>,
     pub(super) element_bits: u32,
+    /// What is done to its elements, on their way from here or to here.
+    pub(super) conversion: Option<Conversion>,
     pub(super) needs: Needs,
 }
 
@@ -69,6 +72,7 @@ impl<'a> Side<'a> {
             kind: Kind::Image { shape, window: window.map(|window| window.start) },
             bounds: window.map_or(bounds, |window| window.sizes.to_vec()),
             element_bits: shape.element_bits(),
+            conversion: None,
             needs: Needs { bytes: sizes.image_bytes, at_least: false },
         })
     }
@@ -77,6 +81,7 @@ impl<'a> Side<'a> {
     pub(super) fn host(
         shape: &Shape,
         host: &'a Host,
+        which: Which,
         window: Option<Window<'_>>,
     ) -> Result<Self, Error> {
         let bounds = match window {
@@ -87,6 +92,7 @@ impl<'a> Side<'a> {
         Ok(Side {
             bounds,
             element_bits: place.element_bits,
+            conversion: host.conversion(shape, which == Which::Source)?,
             needs: Needs { bytes: place.bytes, at_least: !place.is_whole },
             kind: Kind::Host { host, place },
         })

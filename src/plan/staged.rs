@@ -1,14 +1,17 @@
-//! Packed elements through a strip of memory that the nearest cache holds.
+//! Packed elements, and those of another type, through a strip of memory that the
+//! nearest cache holds.
 //!
 //! Where neighbours share bytes on one side and go apart on the other, kernels have
 //! nothing to hold on to: they know bytes and the TPU's words. So such a side is
 //! planned as if each of its elements had a byte, and every kernel call is preceded
 //! by one that widens its runs into scratch memory, or followed by one that narrows
 //! what it left there. Where bytes are right as they are but for the order of their
-//! elements, that is all that is mended on the way. No more than [`SCRATCH_BYTES`] of the array are ever held so.
+//! elements, that is all that is mended on the way. Numbers of another type are
+//! converted there in the same manner. No more than [`SCRATCH_BYTES`] of the array are ever held so.
 
 use super::choose::{self, Elements, Leaf, lots};
 use super::nest::{Loop, Nest};
+use crate::convert::Conversion;
 use crate::kernel::{BlockOp, Run, Runs};
 
 /// What is widened at a time: with what it is read from and written to, less than the
@@ -24,11 +27,21 @@ pub(crate) struct Stage {
     pub(crate) rows: Steps,
     /// Elements of a run.
     pub(crate) elements: usize,
+    /// Bits of an element in the array, and bytes in scratch memory.
+    pub(crate) array_bits: u32,
+    pub(crate) scratch_width: usize,
     pub(crate) op: BlockOp,
     /// The kernel of the op, once the tier is known.
     pub(crate) run: Option<Run>,
     /// How much of the scratch memory is used.
     pub(crate) scratch_bytes: usize,
+}
+
+impl Stage {
+    /// Whether its runs may begin, and end, within a byte of the array.
+    pub(crate) fn may_begin_within_bytes(&self) -> bool {
+        matches!(self.op, BlockOp::Widen { .. } | BlockOp::Narrow { .. })
+    }
 }
 
 /// A loop over runs.
@@ -61,21 +74,36 @@ pub(crate) struct MostFirst {
     pub(crate) destination: bool,
 }
 
+/// What is done to the elements on the way from the source, or to the destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conversions {
+    pub(crate) source: Option<Conversion>,
+    pub(crate) destination: Option<Conversion>,
+}
+
 /// The kernels that carry out a nest of data: directly if that is fast, otherwise with
 /// those sides staged whose elements are narrower than a byte.
-pub(super) fn data(nest: Nest, elements: &Elements, order: MostFirst) -> Option<Vec<Leaf>> {
-    let direct = || choose::data(nest.clone(), elements);
-    if elements.source_bits >= 8 && elements.destination_bits >= 8 {
-        return direct();
-    }
+pub(super) fn data(
+    nest: Nest,
+    elements: &Elements,
+    order: MostFirst,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    let Elements { source_bits, destination_bits, truth, .. } = *elements;
+    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
+    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    let sources = Way::all(source_bits, order.source, widen, conversions.source, |c| c.widths());
+    let destinations =
+        Way::all(destination_bits, order.destination, narrow, conversions.destination, |c| {
+            let (from, to) = c.widths();
+            (to, from)
+        });
     let mut best: Option<(usize, Vec<Leaf>)> = None;
-    let sources = ways(elements.source_bits, order.source);
-    let destinations = ways(elements.destination_bits, order.destination);
     let both = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
     for sides in both {
         let leaves = match sides {
-            (Way::Direct, Way::Direct) => direct(),
-            _ => staged(&nest, elements, order, sides),
+            (Way::Direct, Way::Direct) => choose::data(nest.clone(), elements),
+            _ => staged(&nest, elements, sides),
         };
         let Some(leaves) = leaves else { continue };
         let slowness = leaves.iter().map(slowness).max().unwrap_or(0);
@@ -86,28 +114,74 @@ pub(super) fn data(nest: Nest, elements: &Elements, order: MostFirst) -> Option<
             break;
         }
     }
-    // The ops on bits know any order.
-    best.map(|(_, leaves)| leaves).or_else(|| choose::data_on_bits(nest, elements))
+    let converts = conversions.source.is_some() || conversions.destination.is_some();
+    if best.is_none() && !converts {
+        // The ops on bits know any order.
+        return choose::data_on_bits(nest, elements);
+    }
+    best.map(|(_, leaves)| leaves)
 }
 
 /// How a side of a kernel call is brought to it, or taken from it.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Way {
     Direct,
-    /// With the elements of each byte in the opposite order.
-    Reversed,
-    /// With a byte for each element.
-    Widened,
+    /// By an op that makes elements of `seen` bits, which is what the kernel sees, of
+    /// those of `array` bits, or the other way round.
+    Staged {
+        op: BlockOp,
+        array: u32,
+        seen: u32,
+    },
 }
 
-/// The ways for elements of so many bits, the best first.
-fn ways(bits: u32, most_first: bool) -> &'static [Way] {
-    match (bits < 8, most_first) {
-        (false, _) => &[Way::Direct],
-        (true, false) => &[Way::Direct, Way::Widened],
+impl Way {
+    /// The ways for elements of so many bits, the best first.
+    fn all(
+        bits: u32,
+        most_first: bool,
+        widen_or_narrow: BlockOp,
+        conversion: Option<Conversion>,
+        widths: impl Fn(Conversion) -> (usize, usize),
+    ) -> Vec<Way> {
+        if let Some(conversion) = conversion {
+            let (array, seen) = widths(conversion);
+            let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
+            let op = BlockOp::Convert { conversion };
+            return vec![Way::Staged { op, array: bits(array), seen: bits(seen) }];
+        }
+        let widened = Way::Staged { op: widen_or_narrow, array: bits, seen: 8 };
         // Kernels take the first element to have the least significant bits.
-        (true, true) => &[Way::Reversed, Way::Widened],
+        let reversed = Way::Staged { op: BlockOp::Reverse { bits }, array: 8, seen: 8 };
+        match (bits < 8, most_first) {
+            (false, _) => vec![Way::Direct],
+            (true, false) => vec![Way::Direct, widened],
+            (true, true) => vec![reversed, widened],
+        }
     }
+
+    fn is_staged(self) -> bool {
+        matches!(self, Way::Staged { .. })
+    }
+
+    /// A place or a step as the kernel sees it, from one in the array, in bits. `None`
+    /// where it is between elements.
+    fn seen(self, at: u64) -> Option<u64> {
+        match self {
+            Way::Direct => Some(at),
+            Way::Staged { array, seen, .. } => scaled(at, seen, array),
+        }
+    }
+}
+
+/// A number modulo 2^64 that may be negative, times one number and by another one.
+fn scaled(at: u64, times: u32, by: u32) -> Option<u64> {
+    let product = i128::from(at.cast_signed()) * i128::from(times);
+    let by = i128::from(by);
+    if product % by != 0 {
+        return None;
+    }
+    i64::try_from(product / by).ok().map(i64::cast_unsigned)
 }
 
 fn slowness(leaf: &Leaf) -> usize {
@@ -120,72 +194,43 @@ fn slowness(leaf: &Leaf) -> usize {
     }
 }
 
-/// The leaves of a nest whose named sides have a byte for each element, behind or
-/// before stages that see to that.
-fn staged(
-    nest: &Nest,
-    elements: &Elements,
-    order: MostFirst,
-    sides: (Way, Way),
-) -> Option<Vec<Leaf>> {
-    let Elements { source_bits, destination_bits, .. } = *elements;
-    // How many bits a bit of the array has in what the kernel sees.
-    let times = |way, bits: u32| if way == Way::Widened { u64::from(8 / bits) } else { 1 };
-    let (of_source, of_destination) =
-        (times(sides.0, source_bits), times(sides.1, destination_bits));
+/// The leaves of a nest whose named sides are as kernels see them, behind or before
+/// stages that see to that.
+fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Leaf>> {
+    let (source, destination) = sides;
+    let loops = nest.loops.iter().map(|l| {
+        let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
+        Some(Loop { source, destination, ..*l })
+    });
     let nest = Nest {
-        source: nest.source.wrapping_mul(of_source),
-        destination: nest.destination.wrapping_mul(of_destination),
-        loops: nest
-            .loops
-            .iter()
-            .map(|l| Loop {
-                source: l.source.wrapping_mul(of_source),
-                destination: l.destination.wrapping_mul(of_destination),
-                ..*l
-            })
-            .collect(),
+        source: source.seen(nest.source)?,
+        destination: destination.seen(nest.destination)?,
+        loops: loops.collect::<Option<_>>()?,
     };
-    let seen = |way, bits| if way == Way::Widened { 8 } else { bits };
-    let narrows = sides.1 == Way::Widened;
-    let as_seen = Elements {
-        source_bits: seen(sides.0, source_bits),
-        destination_bits: seen(sides.1, destination_bits),
-        truth: elements.truth && !narrows,
-        source_end: elements.source_end.checked_mul(of_source)?,
-        ..*elements
-    };
-    let before = match sides.0 {
-        Way::Direct => None,
-        Way::Reversed => Some((BlockOp::Reverse { bits: source_bits }, 8)),
-        Way::Widened => {
-            Some((BlockOp::Widen { bits: source_bits, most_first: order.source }, source_bits))
+    let mut as_seen = *elements;
+    if let Way::Staged { array, seen, op } = source {
+        if !matches!(op, BlockOp::Reverse { .. }) {
+            as_seen.source_bits = seen;
         }
-    };
-    let behind = match sides.1 {
-        Way::Direct => None,
-        Way::Reversed => Some((BlockOp::Reverse { bits: destination_bits }, 8)),
-        Way::Widened => {
-            let (truth, most_first) = (elements.truth, order.destination);
-            let op = BlockOp::Narrow { bits: destination_bits, truth, most_first };
-            Some((op, destination_bits))
-        }
-    };
+        as_seen.source_end = elements.source_end / u64::from(array) * u64::from(seen);
+    }
+    if let Way::Staged { seen, op, .. } = destination
+        && !matches!(op, BlockOp::Reverse { .. })
+    {
+        // The stage sees to truth.
+        (as_seen.destination_bits, as_seen.truth) = (seen, false);
+    }
     let mut leaves = Vec::new();
     for leaf in choose::data(nest, &as_seen)? {
         match leaf.op {
             BlockOp::Bits { .. } => return None,
             // Padding is no matter of stages; but of a staged side, its places are.
-            BlockOp::Fill | BlockOp::FillBits if behind.is_some() => return None,
+            BlockOp::Fill | BlockOp::FillBits if destination.is_staged() => return None,
             BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
             _ => {
-                for mut leaf in small(leaf, (before.is_some(), behind.is_some()))? {
-                    if let Some((op, bits)) = before {
-                        leaf.stage_source(op, bits)?;
-                    }
-                    if let Some((op, bits)) = behind {
-                        leaf.stage_destination(op, bits)?;
-                    }
+                for mut leaf in small(leaf, (source.is_staged(), destination.is_staged()))? {
+                    leaf.stage_source(source)?;
+                    leaf.stage_destination(destination)?;
                     leaves.push(leaf);
                 }
             }
@@ -339,8 +384,7 @@ impl Along {
 struct Scratch {
     /// Whether the blocks of a line are one run in every row.
     joined: bool,
-    /// Elements of a run.
-    elements: usize,
+    run_bytes: usize,
     line: usize,
     block: usize,
     row: usize,
@@ -350,32 +394,38 @@ struct Scratch {
 impl Scratch {
     fn new(lines: usize, blocks: usize, step: usize, runs: Runs) -> Option<Scratch> {
         let joined = step == runs.bytes;
-        let elements = if joined { runs.bytes.checked_mul(blocks)? } else { runs.bytes };
-        let row = elements.checked_next_multiple_of(64)?;
+        let run_bytes = if joined { runs.bytes.checked_mul(blocks)? } else { runs.bytes };
+        let row = run_bytes.checked_next_multiple_of(64)?;
         let rows = row.checked_mul(runs.count)?;
         let (block, line) =
             if joined { (runs.bytes, rows) } else { (rows, rows.checked_mul(blocks)?) };
         let scratch_bytes = line.checked_mul(lines)?;
-        Some(Scratch { joined, elements, line, block, row, scratch_bytes })
+        Some(Scratch { joined, run_bytes, line, block, row, scratch_bytes })
     }
 
-    /// The stage for a side whose elements have so many bits in the array, and a byte
-    /// in the steps of the strip.
-    fn stage(&self, steps: [(usize, usize); 3], op: BlockOp, bits: u32) -> Option<Stage> {
-        let array = |bytes: usize| -> Option<u64> {
-            let bytes = i64::try_from(bytes.cast_signed()).ok()?;
-            Some(bytes.wrapping_mul(bits.into()).cast_unsigned())
+    /// The stage for a side whose steps are those that the kernel sees, in bytes.
+    fn stage(
+        &self,
+        steps: [(usize, usize); 3],
+        (op, array, seen): (BlockOp, u32, u32),
+    ) -> Option<Stage> {
+        let in_array = |bytes: usize| -> Option<u64> {
+            let bits = i64::try_from(bytes.cast_signed()).ok()?.checked_mul(8)?;
+            scaled(bits.cast_unsigned(), array, seen)
         };
+        let scratch_width = usize::try_from(seen / 8).ok()?;
         let [lines, blocks, rows] = steps;
         let steps = |(count, step): (usize, usize), scratch: usize| {
-            Some(Steps { count, array: array(step)?, scratch })
+            Some(Steps { count, array: in_array(step)?, scratch })
         };
         let blocks = if self.joined { (1, 0) } else { blocks };
         Some(Stage {
             lines: steps(lines, self.line)?,
             blocks: steps(blocks, self.block)?,
             rows: steps(rows, self.row)?,
-            elements: self.elements,
+            elements: self.run_bytes / scratch_width,
+            array_bits: array,
+            scratch_width,
             op,
             run: None,
             scratch_bytes: self.scratch_bytes,
@@ -394,9 +444,9 @@ impl Leaf {
         Scratch::new(strip.lines, strip.blocks, strip.destination_step, strip.destination_runs(op)?)
     }
 
-    /// Lets `op` bring the source into scratch memory, whose elements have so many bits
-    /// in the array.
-    fn stage_source(&mut self, op: BlockOp, bits: u32) -> Option<()> {
+    /// Lets the source be brought into scratch memory, if that is the way.
+    fn stage_source(&mut self, way: Way) -> Option<()> {
+        let Way::Staged { op, array, seen } = way else { return Some(()) };
         let (scratch, strip) = (self.source_scratch()?, self.strip);
         let runs = strip.source_runs(self.op)?;
         let steps = [
@@ -404,22 +454,22 @@ impl Leaf {
             (strip.blocks, strip.source_step),
             (runs.count, runs.stride),
         ];
-        self.stages.source = Some(Box::new(scratch.stage(steps, op, bits)?));
+        self.stages.source = Some(Box::new(scratch.stage(steps, (op, array, seen))?));
         self.strip.source_line = scratch.line;
         self.strip.source_step = scratch.block;
         if runs.count > 1 {
             self.strip.row_stride = scratch.row;
         }
-        let in_array = |at: u64| (at.cast_signed() / 8).wrapping_mul(bits.into()).cast_unsigned();
-        self.source = in_array(self.source);
+        self.source = scaled(self.source, array, seen)?;
         for l in &mut self.loops {
-            l.source = in_array(l.source);
+            l.source = scaled(l.source, array, seen)?;
         }
         Some(())
     }
 
-    /// Lets `op` bring the destination out of scratch memory.
-    fn stage_destination(&mut self, op: BlockOp, bits: u32) -> Option<()> {
+    /// Lets the destination be taken out of scratch memory, if that is the way.
+    fn stage_destination(&mut self, way: Way) -> Option<()> {
+        let Way::Staged { op, array, seen } = way else { return Some(()) };
         let (scratch, strip) = (self.destination_scratch()?, self.strip);
         let runs = strip.destination_runs(self.op)?;
         if strip.pad > 0 {
@@ -430,7 +480,7 @@ impl Leaf {
             (strip.blocks, strip.destination_step),
             (runs.count, runs.stride),
         ];
-        self.stages.destination = Some(Box::new(scratch.stage(steps, op, bits)?));
+        self.stages.destination = Some(Box::new(scratch.stage(steps, (op, array, seen))?));
         self.strip.destination_line = scratch.line;
         self.strip.destination_step = scratch.block;
         if runs.count > 1 {
@@ -441,10 +491,9 @@ impl Leaf {
                 _ => self.strip.column_stride = scratch.row,
             }
         }
-        let in_array = |at: u64| (at.cast_signed() / 8).wrapping_mul(bits.into()).cast_unsigned();
-        self.destination = in_array(self.destination);
+        self.destination = scaled(self.destination, array, seen)?;
         for l in &mut self.loops {
-            l.destination = in_array(l.destination);
+            l.destination = scaled(l.destination, array, seen)?;
         }
         Some(())
     }

@@ -1,0 +1,165 @@
+//! Host arrays of another element type: in every tier, through all kinds of layouts and
+//! strides, whole and in chunks.
+//!
+//! The elements are whole numbers that all types have, so that what is expected needs
+//! no rounding; how conversions round is tested beside them.
+
+mod common;
+
+use common::shape;
+use relayout::ElementType::{self, *};
+use relayout::{Error, Host, HostError, Plan, PlanBuilder, Shape, Tier, oracle};
+
+/// The bytes of a whole number from -8 to 8 in a type.
+fn encode(element_type: ElementType, n: i8) -> Vec<u8> {
+    // A number of so many bits behind the point, the exponent counting from `bias`.
+    let small = |mantissa: u32, bias: u32, sign: u32| -> u32 {
+        let magnitude = u32::from(n.unsigned_abs());
+        if magnitude == 0 {
+            return 0;
+        }
+        let exponent = magnitude.ilog2();
+        let fraction = (magnitude << mantissa >> exponent) - (1 << mantissa);
+        u32::from(n < 0) << sign | (exponent + bias) << mantissa | fraction
+    };
+    match element_type {
+        F32 => f32::from(n).to_le_bytes().to_vec(),
+        F64 => f64::from(n).to_le_bytes().to_vec(),
+        S32 => i32::from(n).to_le_bytes().to_vec(),
+        S8 => n.to_le_bytes().to_vec(),
+        Bf16 => small(7, 127, 15).to_le_bytes()[..2].to_vec(),
+        F16 => small(10, 15, 15).to_le_bytes()[..2].to_vec(),
+        F8e4m3fn => small(3, 7, 7).to_le_bytes()[..1].to_vec(),
+        F8e5m2 => small(2, 15, 7).to_le_bytes()[..1].to_vec(),
+        other => panic!("{other}"),
+    }
+}
+
+/// A dense array of a type: the same numbers in every type.
+fn dense(element_type: ElementType, count: u64) -> Vec<u8> {
+    let number = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 17;
+    (0..count).flat_map(|i| encode(element_type, number(i) as i8 - 8)).collect()
+}
+
+/// Strides in elements, and how many elements the first one is behind the lowest.
+type Strides = (Vec<i64>, u64);
+
+fn strides(bounds: &[u64]) -> Vec<Strides> {
+    let [rows, columns] = [bounds[0], bounds[1]].map(|n| n as i64);
+    vec![
+        (vec![columns, 1], 0),
+        (vec![columns + 3, 1], 2),
+        (vec![1, rows], 0),
+        (vec![-(columns + 1), 1], ((columns + 1) * (rows - 1)) as u64),
+        (vec![2 * columns, 2], 1),
+    ]
+}
+
+fn check(image_type: ElementType, host_type: ElementType, text: &str) {
+    let shape: Shape = shape(&text.replace('T', &image_type.to_string()).replace("#", "T"));
+    let bounds = shape.bounds().unwrap();
+    let count = bounds[0] * bounds[1];
+    let (image_host, host) = (dense(image_type, count), dense(host_type, count));
+    let mut image = vec![0xee; shape.sizes().unwrap().image_bytes as usize];
+    oracle::pack(&shape, &image_host, &mut image).unwrap();
+    let width = host.len() / count as usize;
+    for (strides, ahead) in strides(&bounds) {
+        // Elements of whole numbers of widths apart, and a byte more than that.
+        for odd in [0, 1] {
+            let last: i64 =
+                strides.iter().zip(&bounds).map(|(s, &b)| s.max(&0) * (b as i64 - 1)).sum();
+            let length = (ahead as usize + last as usize + 1) * (width + odd);
+            let mut strided = vec![0x77; length];
+            for i in 0..count as usize {
+                let (row, column) = (i / bounds[1] as usize, i % bounds[1] as usize);
+                let at = ahead as i64 + row as i64 * strides[0] + column as i64 * strides[1];
+                let at = at as usize * (width + odd);
+                strided[at..at + width].copy_from_slice(&host[i * width..(i + 1) * width]);
+            }
+            let bytes: Vec<i64> = strides.iter().map(|s| s * (width + odd) as i64).collect();
+            let start = ahead * (width + odd) as u64;
+            let arrangement = Host::strided(bytes).starting_at(start).of(host_type);
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).host(arrangement.clone());
+                let both_ways = [
+                    (builder.pack(&shape), &strided, &image),
+                    (builder.unpack(&shape), &image, &strided),
+                ];
+                for (plan, source, expected) in both_ways {
+                    // Some types are converted in one direction only.
+                    let plan = match plan {
+                        Err(Error::Host(HostError::NoConversion { .. })) => continue,
+                        plan => plan.unwrap(),
+                    };
+                    check_plan(&plan, source, expected);
+                }
+            }
+        }
+    }
+}
+
+fn check_plan(plan: &Plan, source: &[u8], expected: &[u8]) {
+    let mut destination = vec![0x77; expected.len()];
+    plan.run(source, &mut destination).unwrap();
+    let wrong = destination.iter().zip(expected).position(|(a, b)| a != b);
+    assert_eq!(wrong, None, "{}", plan.explain());
+    let mut pieces = vec![0x77; expected.len()];
+    for chunk in plan.chunks(1000) {
+        let range = chunk.destination().start as usize..chunk.destination().end as usize;
+        chunk.run(source, &mut pieces[range]).unwrap();
+    }
+    assert!(pieces == expected, "in chunks: {}", plan.explain());
+}
+
+#[test]
+fn numbers_are_converted_on_the_way() {
+    let pairs = [
+        (Bf16, F32, "T[33,200]{1,0:#(8,128)(2,1)}"),
+        (Bf16, F32, "T[40,130]{0,1:#(8,128)(2,1)}"),
+        (F32, Bf16, "T[33,200]{1,0:#(8,128)}"),
+        (F16, F32, "T[17,140]{1,0:#(8,128)(2,1)}"),
+        (F32, F16, "T[17,140]{0,1:#(8,128)}"),
+        (F32, F64, "T[20,150]{1,0:#(8,128)}"),
+        (F32, F64, "T[20,150]{0,1:#(8,128)}"),
+        (S8, S32, "T[33,200]{1,0:#(8,128)(4,1)}"),
+        (S8, S32, "T[33,200]{0,1:#(32,128)(4,1)}"),
+        (F8e4m3fn, F32, "T[33,200]{1,0:#(8,128)(4,1)}"),
+        (F8e5m2, F32, "T[33,200]{1,0:#(8,128)(4,1)}"),
+        (Bf16, F32, "T[5,3]{1,0:#(2,4)(2,1)}"),
+        // Without loops: element by element.
+        (Bf16, F32, "T[8,8]{1,0:#(4,4)(*,6)}"),
+        (Bf16, F32, "T[100,200]{1,0}"),
+    ];
+    for (image, host, text) in pairs {
+        check(image, host, text);
+    }
+}
+
+#[test]
+fn a_f64_is_a_pair_of_f32() {
+    let shape = shape("f32[9,130]{1,0:T(8,128)}");
+    let numbers: Vec<f64> = (0..9 * 130).map(|i| f64::from(i).sqrt() * 1e3).collect();
+    let host: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let part = |host_array: Host| -> Vec<f32> {
+        let image = PlanBuilder::new().host(host_array).pack(&shape).unwrap().run_to_vec(&host);
+        let dense = Plan::unpack(&shape).unwrap().run_to_vec(&image.unwrap()).unwrap();
+        dense.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+    };
+    let (high, rest) = (part(Host::dense().of(F64)), part(Host::dense().of_f64_rest()));
+    for (i, &x) in numbers.iter().enumerate() {
+        assert_eq!(high[i], x as f32);
+        assert_eq!(rest[i], (x - f64::from(high[i])) as f32);
+    }
+    let back = PlanBuilder::new().host(Host::dense().of_f64_rest()).unpack(&shape);
+    assert!(matches!(back, Err(Error::Host(HostError::NoConversion { .. }))));
+}
+
+#[test]
+fn what_cannot_be_converted_says_so() {
+    let builder = PlanBuilder::new().host(Host::dense().of(C64));
+    let error = builder.pack(&shape("s8[3]{0}")).unwrap_err();
+    assert_eq!(error.to_string(), "elements of c64 cannot be converted to s8");
+    // Its own type needs no conversion.
+    let own = PlanBuilder::new().host(Host::dense().of(S8)).pack(&shape("s8[3]{0}")).unwrap();
+    assert_eq!(own.run_to_vec(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+}
