@@ -34,11 +34,13 @@ pub(crate) fn run_uninit<'a>(
 ) -> Result<&'a mut [u8], BufferError> {
     program.source.check(Side::Source, source.len())?;
     program.destination.check(Side::Destination, destination.len())?;
-    if !program.writes_all {
+    let is_longer = wide(destination.len()) > program.destination.bytes;
+    if is_longer || !program.writes_all {
         destination.fill(MaybeUninit::new(0));
     }
     walk(program, source, destination)?;
-    // SAFETY: it was filled, or the program has written all of it.
+    // SAFETY: it was filled, or it is what the program writes, which has written all
+    // of that.
     Ok(unsafe { written(destination) })
 }
 

@@ -296,12 +296,13 @@ pub enum MismatchError {
         /// That of the destination.
         destination: ElementType,
     },
-    /// Elements of the array are not of the Rust type that a host array is said to have.
+    /// What is read, or written, is no host array of a Rust type.
     HostElement {
         /// The Rust type.
         host: &'static str,
-        /// The type of the elements.
-        element_type: ElementType,
+        /// The type of the elements of the host array. `None` where there is none, or it
+        /// has several elements in a byte.
+        element_type: Option<ElementType>,
     },
     /// The bounds differ.
     Bounds {
@@ -510,8 +511,11 @@ impl fmt::Display for MismatchError {
             MismatchError::ElementTypes { source, destination } => {
                 write!(f, "the source has elements of {source}, the destination of {destination}")
             }
-            MismatchError::HostElement { host, element_type } => {
+            MismatchError::HostElement { host, element_type: Some(element_type) } => {
                 write!(f, "a host array of {host} for elements of {element_type}")
+            }
+            MismatchError::HostElement { host, element_type: None } => {
+                write!(f, "a host array of {host} where there is none with an element each")
             }
             MismatchError::Bounds { source, destination } => {
                 let list =

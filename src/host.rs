@@ -111,8 +111,9 @@ impl Host {
     /// minor dimension: for types of less than 8 bits, of which `pred` has 1.
     ///
     /// Dense, the elements follow each other over the ends of the rows, so a row may
-    /// begin within a byte. With [strides](Host::strided) it need not; there are then
-    /// none for the most minor dimension.
+    /// begin within a byte. [Strides](Host::strided) make rows begin at whole bytes: they
+    /// are those of all dimensions but the most minor one, along which elements are
+    /// packed.
     ///
     /// ```
     /// use relayout::{BitOrder, Host, PlanBuilder, Shape};
@@ -164,12 +165,16 @@ impl Host {
     }
 
     /// The type of the elements, in an array whose image has the type of `shape`.
-    fn element_type(&self, shape: &Shape) -> ElementType {
+    pub(crate) fn element_type(&self, shape: &Shape) -> ElementType {
         match self.elements {
             Elements::Same => shape.element_type(),
             Elements::Of(element_type) => element_type,
             Elements::Rest => ElementType::F64,
         }
+    }
+
+    pub(crate) fn is_packed(&self) -> bool {
+        self.packed.is_some()
     }
 
     /// What becomes of the elements on the way to an image, or from it.

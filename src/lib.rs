@@ -60,6 +60,9 @@
     )
 )]
 
+#[cfg(target_endian = "big")]
+compile_error!("images and host arrays are little-endian, and so has the machine to be");
+
 mod bits;
 mod cache;
 mod convert;

@@ -1,9 +1,8 @@
 //! Host arrays as slices of numbers.
 
 use crate::element::ElementType;
-use crate::error::{Error, MismatchError};
+use crate::error::{Error, MismatchError, Side};
 use crate::plan::Plan;
-use crate::shape::Shape;
 
 /// A Rust type that host arrays of some element types are made of.
 ///
@@ -50,7 +49,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As there, and elements of the plan's array are not `T` in host memory.
+    /// As there, and the plan does not read a host array of elements that are a `T`
+    /// each.
     ///
     /// ```
     /// use relayout::{Plan, Shape};
@@ -62,7 +62,7 @@ impl Plan {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn run_from<T: HostElement>(&self, host: &[T], image: &mut [u8]) -> Result<(), Error> {
-        check::<T>(self.source_shape())?;
+        check::<T>(self, Side::Source)?;
         Ok(self.run(bytemuck::cast_slice(host), image)?)
     }
 
@@ -70,7 +70,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// As [`run_from`](Plan::run_from).
+    /// As [`run_from`](Plan::run_from), of the array that is written.
     ///
     /// ```
     /// use relayout::{Plan, Shape};
@@ -83,16 +83,14 @@ impl Plan {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn run_into<T: HostElement>(&self, image: &[u8], host: &mut [T]) -> Result<(), Error> {
-        check::<T>(self.destination_shape())?;
+        check::<T>(self, Side::Destination)?;
         Ok(self.run(image, bytemuck::cast_slice_mut(host))?)
     }
 }
 
-fn check<T: HostElement>(shape: &Shape) -> Result<(), MismatchError> {
-    let element_type = shape.element_type();
-    if T::is_one_of(element_type) {
-        Ok(())
-    } else {
-        Err(MismatchError::HostElement { host: T::NAME, element_type })
+fn check<T: HostElement>(plan: &Plan, side: Side) -> Result<(), MismatchError> {
+    match plan.host_elements(side) {
+        Some(element_type) if T::is_one_of(element_type) => Ok(()),
+        element_type => Err(MismatchError::HostElement { host: T::NAME, element_type }),
     }
 }

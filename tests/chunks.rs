@@ -209,3 +209,36 @@ fn ranges_that_are_no_chunks() {
     assert!(chunk.run_part(&[0; 511], &mut [0; 512]).is_err());
     chunk.run(&[0; 1024], &mut [0; 512]).unwrap();
 }
+
+/// What reviews found, each with its shape.
+#[test]
+fn finds() {
+    // Two rows of a window in two tiles, so the stride of rows is in no loop.
+    let shape16 = shape("f32[16,7]{1,0:T(8,128)}");
+    let builder = PlanBuilder::new().window([7, 0], [2, 7]).host(Host::strided([30, 4]));
+    let plan = builder.unpack(&shape16).unwrap();
+    assert_eq!(plan.grain_bytes(), 30);
+    for max_bytes in [1, 8, 30, 40, 60] {
+        check(&plan, max_bytes);
+    }
+    // Chunks in the middle of long loops: each turn used to be looked at.
+    for (text, host) in [
+        ("u2[1099511627776,1]{1,0:T(7,9)(3,2)E(2)}", Host::strided([8, -512])),
+        ("u8[4294967296]{0}", Host::dense()),
+        ("pred[]{:T(9223372036854775807)E(1)}", Host::dense()),
+        ("pred[288230376151711745]{0:T(*,3)E(1)}", Host::dense()),
+        ("u2[1099511627776,1,8]{0,1,2:T(*,3)E(2)}", Host::dense()),
+    ] {
+        let plan = PlanBuilder::new().host(host).pack(&shape(text)).unwrap();
+        let end = plan.destination_bytes();
+        for range in [end / 3..end / 2, 5..end - 5, end / 2..end / 2 + 8] {
+            let _ = plan.chunk(range);
+        }
+        assert!(plan.chunks(end / 7).count() <= 15, "{text}");
+    }
+    // The last bit of the largest image there is.
+    let largest = shape("u2[]{:T(9223372036854775807)E(2)}");
+    let plan = Plan::pack(&largest).unwrap();
+    let chunks: Vec<Chunk> = plan.chunks(u64::MAX).collect();
+    assert_eq!(chunks.last().unwrap().destination().end, plan.destination_bytes());
+}

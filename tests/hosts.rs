@@ -401,3 +401,46 @@ fn a_host_array_may_have_more_behind_it_but_not_less() {
     // What is dense is the whole of its buffer.
     assert!(PlanBuilder::new().pack(&shape).unwrap().run(&[1; 7], &mut image).is_err());
 }
+
+/// Memory behind a host array that nobody wrote is zeroed, not shown.
+#[test]
+fn what_is_behind_a_host_array_is_initialised() {
+    use std::mem::MaybeUninit;
+    for (text, host) in [
+        ("f32[8,128]{1,0:T(8,128)}", Host::strided([512, 4])),
+        ("f32[8,128]{1,0:T(8,128)}", Host::window([8, 128], [0, 0])),
+        ("f32[]{:T(128)}", Host::strided([])),
+        ("f32[0,3]{1,0:T(8,128)}", Host::strided([12, 4])),
+    ] {
+        let plan = PlanBuilder::new().host(host).unpack(&shape(text)).unwrap();
+        let end = plan.destination_bytes() as usize;
+        let mut memory = vec![MaybeUninit::new(0xa5_u8); end + 64];
+        let image = vec![7; plan.source_bytes() as usize];
+        let written = plan.run_uninit(&image, &mut memory).unwrap();
+        assert_eq!(written[..end], vec![7; end], "{text}");
+        assert_eq!(written[end..], [0; 64], "{text}");
+    }
+}
+
+#[test]
+fn typed_doors_are_for_host_arrays() {
+    let f32 = shape("f32[2]{0:T(4)}");
+    let pack = PlanBuilder::new().pack(&f32).unwrap();
+    pack.run_from(&[1.0_f32, 2.0], &mut [0; 16]).unwrap();
+    // Not the type, not the direction, no host array at all.
+    assert!(pack.run_from(&[1_u32, 2], &mut [0; 16]).is_err());
+    assert!(pack.run_into(&[0; 8], &mut [0.0_f32; 4]).is_err());
+    let between = PlanBuilder::new().between(&f32, &f32).unwrap();
+    assert!(between.run_from(&[0.0_f32; 4], &mut [0; 16]).is_err());
+    // The type is that of the host array.
+    let bf16 = shape("bf16[2]{0:T(2)}");
+    let host = Host::dense().of(ElementType::F32);
+    let plan = PlanBuilder::new().host(host).pack(&bf16).unwrap();
+    let mut image = [0; 4];
+    plan.run_from(&[1.0_f32, 2.0], &mut image).unwrap();
+    assert_eq!(image, [0x80, 0x3f, 0x00, 0x40]);
+    assert!(plan.run_from(&[1_u16, 2], &mut image).is_err());
+    let packed = Host::dense().packed(BitOrder::LeastFirst);
+    let plan = PlanBuilder::new().host(packed).pack(&shape("s4[2]{0:T(2)E(4)}")).unwrap();
+    assert!(plan.run_from(&[1_i8], &mut [0; 1]).is_err());
+}

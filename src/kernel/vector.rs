@@ -968,13 +968,14 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         });
         let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
         for line in 0..strip.lines {
-            let source = source.wrapping_add(line * strip.source_line);
-            let destination = destination.wrapping_add(line * strip.destination_line);
+            let source = source.wrapping_add(line.wrapping_mul(strip.source_line));
+            let destination = destination.wrapping_add(line.wrapping_mul(strip.destination_line));
             for first_block in (0..strip.blocks).step_by(blocks) {
                 let blocks = blocks.min(strip.blocks - first_block);
                 let order = order.get(..blocks).unwrap_or_default();
-                let source = source.wrapping_add(first_block * strip.source_step);
-                let destination = destination.wrapping_add(first_block * strip.destination_step);
+                let source = source.wrapping_add(first_block.wrapping_mul(strip.source_step));
+                let destination =
+                    destination.wrapping_add(first_block.wrapping_mul(strip.destination_step));
                 for first_column in (0..strip.columns).step_by(columns) {
                     let columns = columns.min(strip.columns - first_column);
                     let length = blocks * columns;
@@ -1187,13 +1188,14 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
         for line in 0..strip.lines {
-            let source = source.wrapping_add(line * strip.source_line);
-            let destination = destination.wrapping_add(line * strip.destination_line);
+            let source = source.wrapping_add(line.wrapping_mul(strip.source_line));
+            let destination = destination.wrapping_add(line.wrapping_mul(strip.destination_line));
             for first_block in (0..strip.blocks).step_by(blocks) {
                 let blocks = blocks.min(strip.blocks - first_block);
                 let order = order.get(..blocks).unwrap_or_default();
-                let source = source.wrapping_add(first_block * strip.source_step);
-                let destination = destination.wrapping_add(first_block * strip.destination_step);
+                let source = source.wrapping_add(first_block.wrapping_mul(strip.source_step));
+                let destination =
+                    destination.wrapping_add(first_block.wrapping_mul(strip.destination_step));
                 for first_column in (0..strip.columns).step_by(columns) {
                     let columns = columns.min(strip.columns - first_column);
                     let length = blocks * columns;

@@ -130,7 +130,9 @@ impl Iterator for Chunks<'_> {
 fn chunk_of(recipe: &Recipe, range: &Range<u64>, made: &mut Vec<Made>) -> Option<Chunk> {
     let parts = recipe.parts_in(range)?;
     for like in made.iter() {
-        if let Some(chunk) = like.moved_to(&parts, range) {
+        if let Some(chunk) = like.moved_to(&parts, range)
+            && chunk.source.end <= recipe.source_bytes()
+        {
             return Some(chunk);
         }
     }

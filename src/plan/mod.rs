@@ -76,6 +76,8 @@ pub struct Plan {
     to: Shape,
     /// Where the one of them that is a host array is not dense.
     host: Host,
+    /// Which of them is a host array, and of what type its elements are.
+    host_side: Option<(Which, ElementType)>,
     /// Start and sizes of what is moved, where that is not all.
     window: Option<(Vec<u64>, Vec<u64>)>,
     tier: Tier,
@@ -281,8 +283,13 @@ impl PlanBuilder {
             }
         };
         let host = source.as_host().or(destination.as_host()).cloned().unwrap_or_default();
+        let host_side = match (source.as_host(), destination.as_host()) {
+            (Some(host), _) => Some((Which::Source, host.element_type(&from))),
+            (_, Some(host)) => Some((Which::Destination, host.element_type(&to))),
+            (None, None) => None,
+        };
         let window = self.window.clone();
-        Ok(Plan { from, to, host, window, tier, padding, body, shares: OnceLock::new() })
+        Ok(Plan { from, to, host, host_side, window, tier, padding, body, shares: OnceLock::new() })
     }
 }
 
@@ -377,6 +384,8 @@ impl Plan {
         match &self.body {
             Body::Program { program, .. } => drive::run_uninit(program, source, destination),
             Body::ByIndex(by_index) => {
+                self.check_source(source)?;
+                self.needs().1.check(Which::Destination, destination.len())?;
                 let destination = drive::zeroed(destination);
                 by_index.run(source, destination)?;
                 Ok(destination)
@@ -424,6 +433,11 @@ impl Plan {
     /// Checks that a source has its length.
     pub(crate) fn check_source(&self, source: &[u8]) -> Result<(), BufferError> {
         self.needs().0.check(Which::Source, source.len())
+    }
+
+    /// The type of the elements of the host array, if that is on this side.
+    pub(crate) fn host_elements(&self, side: Which) -> Option<ElementType> {
+        self.host_side.filter(|host| host.0 == side && !self.host.is_packed()).map(|host| host.1)
     }
 
     fn needs(&self) -> (Needs, Needs) {

@@ -39,6 +39,27 @@ enum Kind {
 }
 
 impl Part {
+    /// Whether none of its elements, so wide, lies across a place that is a multiple of
+    /// `step` from `start` on. All in bits.
+    fn is_whole_between(&self, start: u64, step: u64, width: u64) -> bool {
+        let width = match self.kind {
+            Kind::Data => width,
+            Kind::Padding { bits } => bits,
+        };
+        let mut end = (self.nest.destination - start) % step + width;
+        for l in self.nest.loops.iter().filter(|l| l.full > 1) {
+            if l.destination >= step {
+                if !l.destination.is_multiple_of(step) {
+                    return false;
+                }
+            } else {
+                // Within one step, all of it.
+                end = end.saturating_add((l.full - 1).saturating_mul(l.destination));
+            }
+        }
+        end <= step
+    }
+
     /// How far the source has moved from another part that is the same but for that,
     /// and this far in the destination, in bits modulo 2^64. `None` where it is
     /// another; padding does not say.
@@ -115,6 +136,11 @@ impl Recipe {
         Some(recipe)
     }
 
+    /// Bytes of the whole source.
+    pub(super) fn source_bytes(&self) -> u64 {
+        self.source.bytes
+    }
+
     /// How many regions there are.
     pub(super) fn regions(&self) -> usize {
         self.parts.len()
@@ -128,7 +154,7 @@ impl Recipe {
     /// The parts that are in a range of the destination, in bytes. `None` where an
     /// element lies across an end of it, or they are too many.
     pub(super) fn parts_in(&self, range: &Range<u64>) -> Option<Vec<Part>> {
-        let bits = range.start.checked_mul(8)?..range.end.checked_mul(8)?;
+        let bits = u128::from(range.start) * 8..u128::from(range.end) * 8;
         let mut parts = Vec::new();
         for part in &self.parts {
             cut(part, &bits, self.elements.destination_bits.into(), &mut parts)?;
@@ -168,19 +194,22 @@ impl Recipe {
     /// `(offset, step)` says at `offset` and every `step` bytes from there on.
     pub(super) fn cuts(&self) -> Vec<(u64, u64)> {
         let width = u64::from(self.elements.destination_bits);
-        let loops = || self.parts.iter().flat_map(|part| &part.nest.loops).filter(|l| l.full > 1);
-        let mut strides: Vec<u64> = loops().map(|l| l.destination).collect();
-        strides.sort_unstable();
-        strides.dedup();
+        let mut offsets: Vec<u64> = self.parts.iter().map(|p| p.nest.destination).collect();
+        offsets.sort_unstable();
+        let start = offsets.first().map_or(0, |offset| offset / 8 * 8);
+        let loops = self.parts.iter().flat_map(|part| &part.nest.loops).filter(|l| l.full > 1);
+        let mut steps: Vec<u64> = loops.map(|l| l.destination).collect();
+        // Rows may be parts of their own.
+        steps.extend(offsets.windows(2).map(|pair| pair[1] - pair[0]));
+        steps.push(width);
+        steps.sort_unstable();
+        steps.dedup();
+        let cuts = steps.into_iter().rev().filter(|&step| step >= 8 && step.is_multiple_of(8));
+        let mut cuts: Vec<(u64, u64)> = cuts
+            .filter(|&step| self.parts.iter().all(|part| part.is_whole_between(start, step, width)))
+            .map(|step| (start / 8 % (step / 8), step / 8))
+            .collect();
         // What is narrower than a byte begins at multiples of its width, as bytes do.
-        let start = self.parts.iter().map(|part| part.nest.destination).min().unwrap_or(0) / 8;
-        let mut cuts = Vec::new();
-        for (i, &stride) in strides.iter().enumerate().rev() {
-            let larger_are_multiples = strides[i..].iter().all(|s| s.is_multiple_of(stride));
-            if larger_are_multiples && stride >= 8 && stride.is_multiple_of(8) {
-                cuts.push((start % (stride / 8), stride / 8));
-            }
-        }
         if width < 8 {
             cuts.push((0, 1));
         }
@@ -222,7 +251,7 @@ impl Recipe {
 
 /// The parts of a part that are in a range of the destination, in bits. `None` where
 /// an element is across an end of it, or they are too many.
-fn cut(part: &Part, range: &Range<u64>, element_bits: u64, parts: &mut Vec<Part>) -> Option<()> {
+fn cut(part: &Part, range: &Range<u128>, element_bits: u64, parts: &mut Vec<Part>) -> Option<()> {
     let bits = match part.kind {
         Kind::Data => element_bits,
         Kind::Padding { bits } => bits,
@@ -238,13 +267,17 @@ fn cut_nest(
     nest: Nest,
     kind: Kind,
     bits: u64,
-    range: &Range<u64>,
+    range: &Range<u128>,
     parts: &mut Vec<Part>,
 ) -> Option<()> {
-    // All of it is in the destination, so nothing here is beyond 64 bits.
-    let span = |loops: &[Loop]| loops.iter().fold(bits, |n, l| n + (l.full - 1) * l.destination);
-    let start = nest.destination;
-    let end = start.checked_add(span(&nest.loops))?;
+    // The last bit of a destination has a number of 64 bits, what is behind it may not.
+    let span = |loops: &[Loop]| {
+        loops
+            .iter()
+            .fold(u128::from(bits), |n, l| n + u128::from(l.full - 1) * u128::from(l.destination))
+    };
+    let start = u128::from(nest.destination);
+    let end = start + span(&nest.loops);
     if end <= range.start || range.end <= start {
         return Some(());
     }
@@ -257,45 +290,52 @@ fn cut_nest(
     }
     let (&outer, rest) = nest.loops.split_first()?;
     let inner = span(rest);
-    // The turns that are in the range as a whole, and those that have a part in it.
-    let turns = |from: u64| from.div_ceil(outer.destination).min(outer.full);
-    let first_whole = turns(range.start.saturating_sub(start));
-    let whole_end = match (range.end - start).checked_sub(inner) {
-        Some(room) => (room / outer.destination + 1).min(outer.full),
-        None => 0,
-    };
-    let whole = first_whole..whole_end.max(first_whole);
+    let step = u128::from(outer.destination);
+    let turn = |turn: u128| u64::try_from(turn).unwrap_or(u64::MAX).min(outer.full);
+    // The turns that have a part in the range, and those that are in it as a whole.
     let first = match range.start.checked_sub(start + inner) {
-        Some(before) => (before / outer.destination + 1).min(outer.full),
+        Some(before) => turn(before / step + 1),
         None => 0,
     };
-    let last = turns(range.end - start).max(first);
-    let at = |turn: u64| Nest {
-        source: nest.source.wrapping_add(turn.wrapping_mul(outer.source)),
-        destination: start + turn * outer.destination,
-        loops: rest.to_vec(),
+    let last = turn((range.end - start).div_ceil(step)).max(first);
+    let whole_start = turn(range.start.saturating_sub(start).div_ceil(step));
+    let whole_end = match (range.end - start).checked_sub(inner) {
+        Some(room) => turn(room / step + 1),
+        None => 0,
+    };
+    let (before, whole, behind) = if whole_start < whole_end {
+        (first..whole_start, whole_start..whole_end, whole_end..last)
+    } else {
+        (first..last, last..last, last..last)
     };
     // Mostly two at most: turns that lie in each other are not those of an image.
-    let partial = (last - first).saturating_sub(whole.end - whole.start);
+    let partial = (before.end - before.start).saturating_add(behind.end - behind.start);
     if partial > u64::try_from(MAX_PARTS).ok()? {
         return None;
     }
-    for turn in (first..last).filter(|turn| !whole.contains(turn)) {
-        let turn_kind = if turn < outer.extent { kind } else { Kind::Padding { bits } };
-        let one = if turn < outer.extent { at(turn) } else { at(turn).as_padding() };
-        cut_nest(one, turn_kind, bits, range, parts)?;
+    let at = |turn: u64| Nest {
+        source: nest.source.wrapping_add(turn.wrapping_mul(outer.source)),
+        destination: nest.destination.wrapping_add(turn.wrapping_mul(outer.destination)),
+        loops: rest.to_vec(),
+    };
+    for turn in before.chain(behind) {
+        let (one, kind) = if turn < outer.extent {
+            (at(turn), kind)
+        } else {
+            (at(turn).as_padding(), Kind::Padding { bits })
+        };
+        cut_nest(one, kind, bits, range, parts)?;
     }
     if !whole.is_empty() {
         let extent = outer.extent.min(whole.end).saturating_sub(whole.start);
         let full = whole.end - whole.start;
         let mut several = at(whole.start);
         several.loops.insert(0, Loop { extent, full, ..outer });
-        let part = if extent > 0 {
+        parts.push(if extent > 0 {
             Part { nest: several, kind }
         } else {
             Part { nest: several.as_padding(), kind: Kind::Padding { bits } }
-        };
-        parts.push(part);
+        });
     }
     Some(())
 }

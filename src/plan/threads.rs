@@ -11,6 +11,9 @@ use crate::executor::Executor;
 /// longer than it saves.
 const WORTH_A_THREAD: u64 = 8 << 20;
 
+/// A share has so many bytes at least.
+const LEAST_SHARE: u64 = 64 << 10;
+
 /// Shares differ by no more than this part of them, where they can end at larger tiles.
 const UNEVEN: u64 = 16;
 
@@ -24,7 +27,9 @@ pub(super) struct Shares {
 impl Shares {
     fn new(plan: &Plan, threads: usize) -> Shares {
         let bytes = plan.destination_bytes();
-        let share = bytes.div_ceil(u64::try_from(threads).unwrap_or(u64::MAX).max(1));
+        // However many threads there are, a share is worth one.
+        let threads_wide = u64::try_from(threads).unwrap_or(u64::MAX);
+        let share = bytes.div_ceil(threads_wide.clamp(1, bytes.div_ceil(LEAST_SHARE).max(1)));
         let cuts = plan.cuts();
         let step = |most: u64| cuts.iter().map(|cut| cut.1).find(|&step| step <= most);
         let step = step(share / UNEVEN).or_else(|| step(share)).unwrap_or(share.max(1));
@@ -38,7 +43,8 @@ impl Plan {
     ///
     /// The destination is cut into as many chunks as there are threads, so what a
     /// thread writes lies together. Small arrays are done by the calling thread. The
-    /// first run cuts for its number of threads; the next ones with that number do not.
+    /// first run cuts for its number of threads, and what it made is kept: runs with
+    /// another number cut again, each time.
     ///
     /// # Errors
     ///
@@ -65,10 +71,14 @@ impl Plan {
             others = Shares::new(self, threads);
             &others
         };
+        // They are all of the destination, whose length has been looked at.
+        let end = shares.chunks.last().map_or(0, |chunk| chunk.destination().end);
+        if end != destination_needs.bytes {
+            return self.run(source, destination);
+        }
         let mut rest = destination;
         let mut parts = Vec::with_capacity(shares.chunks.len());
         for chunk in &shares.chunks {
-            // Together they are the destination, which is this long.
             let (part, behind) = rest.split_at_mut(chunk.len().min(rest.len()));
             rest = behind;
             parts.push(Mutex::new(Some((chunk, part))));
