@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{arb_shape, json_lines, lines, reduced, shape, text};
+use common::{arb_shape, cases, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
 use relayout::{BitOrder, Chunk, ChunkError, Host, Padding, Plan, PlanBuilder, Shape, Tier};
 
@@ -91,7 +91,7 @@ fn plans(shape: &Shape, padding: Padding, tier: Tier) -> Vec<Plan> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn any_plan_in_chunks(

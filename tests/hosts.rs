@@ -6,7 +6,7 @@
 
 mod common;
 
-use common::{arb_shape, shape};
+use common::{arb_shape, cases, shape};
 use proptest::prelude::*;
 use relayout::index::ImageMap;
 use relayout::{BitOrder, ElementType, Error, Host, HostError, Padding, PlanBuilder, Shape, Tier};
@@ -265,7 +265,7 @@ fn check(shape: &Shape, seed: u64, whole: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(cases(600))]
 
     #[test]
     fn any_host_array_of_any_shape(shape in arb_shape(), seed in any::<u64>()) {
@@ -443,4 +443,11 @@ fn typed_doors_are_for_host_arrays() {
     let packed = Host::dense().packed(BitOrder::LeastFirst);
     let plan = PlanBuilder::new().host(packed).pack(&shape("s4[2]{0:T(2)E(4)}")).unwrap();
     assert!(plan.run_from(&[1_i8], &mut [0; 1]).is_err());
+}
+
+/// What made-up arrays found, each with its seed.
+#[test]
+fn finds() {
+    // Rows that go backwards, fetched ahead of a transpose past the caches.
+    check(&shape("s64[9,11,1,4]{1,0,2,3:T(1,4,1)E(64)}"), 156_679_482_025_951_226, false);
 }

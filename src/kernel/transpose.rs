@@ -290,7 +290,7 @@ unsafe fn transpose_panel<
             let to = destination.wrapping_add(row * WIDTH * WAYS);
             if STREAM && by_columns {
                 for &start in rows.iter().skip(row).take(size) {
-                    V::prefetch(from.wrapping_add(start + size * WIDTH));
+                    V::prefetch(from.wrapping_add(start.wrapping_add(size * WIDTH)));
                 }
             } else if STREAM {
                 for &start in rows.iter().skip(row + size).take(size) {
@@ -360,7 +360,7 @@ unsafe fn transpose_vectors<
         for (rows, &start) in turned.as_chunks::<WAYS>().0.iter().zip(columns.iter().step_by(WAYS))
         {
             for (i, words) in weave::<V, WAYS, PART>(*rows).into_iter().enumerate() {
-                let to = destination.wrapping_add(start + i * V::BYTES);
+                let to = destination.wrapping_add(start.wrapping_add(i * V::BYTES));
                 if STREAM && stream {
                     // SAFETY: the words of `LANES` rows and some columns, aligned.
                     unsafe { words.stream(to) };

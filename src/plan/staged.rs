@@ -18,6 +18,10 @@ use crate::kernel::{BlockOp, Run, Runs};
 /// nearest cache holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 
+/// The same for conversions, which are quick enough for reading and writing to take
+/// turns more often.
+const CONVERTED_BYTES: usize = 4 << 10;
+
 /// How one side of a kernel call is brought into scratch memory, or out of it: runs of
 /// elements, in lines of blocks of rows.
 #[derive(Clone, Debug)]
@@ -160,6 +164,15 @@ impl Way {
         }
     }
 
+    /// Whether a call can go through so much scratch memory.
+    fn fits(self, scratch_bytes: usize) -> bool {
+        match self {
+            Way::Direct => true,
+            Way::Staged { op: BlockOp::Convert { .. }, .. } => scratch_bytes <= CONVERTED_BYTES,
+            Way::Staged { .. } => scratch_bytes <= SCRATCH_BYTES,
+        }
+    }
+
     fn is_staged(self) -> bool {
         matches!(self, Way::Staged { .. })
     }
@@ -228,7 +241,7 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
             BlockOp::Fill | BlockOp::FillBits if destination.is_staged() => return None,
             BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
             _ => {
-                for mut leaf in small(leaf, (source.is_staged(), destination.is_staged()))? {
+                for mut leaf in small(leaf, (source, destination))? {
                     leaf.stage_source(source)?;
                     leaf.stage_destination(destination)?;
                     leaves.push(leaf);
@@ -240,11 +253,10 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
 }
 
 /// The same in calls that need no more scratch memory than there is.
-fn small(leaf: Leaf, sides: (bool, bool)) -> Option<Vec<Leaf>> {
+fn small(leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
     let fits = |leaf: &Leaf| {
-        let source = if sides.0 { leaf.source_scratch()?.scratch_bytes } else { 0 };
-        let destination = if sides.1 { leaf.destination_scratch()?.scratch_bytes } else { 0 };
-        Some(source.max(destination) <= SCRATCH_BYTES)
+        let source = sides.0.fits(leaf.source_scratch()?.scratch_bytes);
+        Some(source && sides.1.fits(leaf.destination_scratch()?.scratch_bytes))
     };
     let mut leaves = vec![leaf];
     // From the outermost on, each down to the largest number that fits, or one.

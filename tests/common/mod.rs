@@ -52,6 +52,12 @@ pub(crate) fn host_bytes(shape: &Shape) -> Vec<u8> {
     (0..bytes).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask).collect()
 }
 
+/// So many cases of a property, unless `PROPTEST_CASES` says otherwise.
+pub(crate) fn cases(usual: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
+}
+
 /// A small array of any element type in any layout: up to four dimensions,
 /// three tiles, combined dimensions, tiles longer than the rank, zero bounds.
 pub(crate) fn arb_shape() -> impl Strategy<Value = Shape> {
