@@ -1,0 +1,290 @@
+/* The C interface: the four formats there and back, chunks, threads, options, errors.
+ * examples/c/Makefile builds and runs it under AddressSanitizer. */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relayout.h"
+
+#define CHECK(condition)                                                       \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      fprintf(stderr, "%s:%d: %s\nlast error: %s\n", __FILE__, __LINE__,       \
+              #condition, relayout_last_error());                              \
+      exit(1);                                                                 \
+    }                                                                          \
+  } while (0)
+#define OK(call) CHECK((call) == RELAYOUT_STATUS_OK)
+
+static relayout_shape *parse(const char *text) {
+  relayout_shape *shape = NULL;
+  OK(relayout_shape_parse(text, &shape));
+  return shape;
+}
+
+static unsigned char *bytes(uint64_t count) {
+  unsigned char *start = malloc(count > 0 ? count : 1);
+  CHECK(start != NULL);
+  for (uint64_t i = 0; i < count; i++)
+    start[i] = (unsigned char)((i * 0x9e3779b97f4a7c15u) >> 56);
+  return start;
+}
+
+/* A pool that starts its threads each time. */
+struct work {
+  relayout_task task;
+  void *task_data;
+  size_t i;
+};
+
+static void *work(void *data) {
+  struct work *one = data;
+  one->task(one->task_data, one->i);
+  return NULL;
+}
+
+static void parallel_for(void *pool, size_t count, relayout_task task,
+                         void *task_data) {
+  pthread_t threads[8];
+  struct work works[8];
+  CHECK(count <= 8);
+  *(size_t *)pool += count;
+  for (size_t i = 0; i < count; i++) {
+    works[i] = (struct work){task, task_data, i};
+    CHECK(pthread_create(&threads[i], NULL, work, &works[i]) == 0);
+  }
+  for (size_t i = 0; i < count; i++)
+    CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static void there_and_back(const char *text, int is_truth) {
+  relayout_shape *shape = parse(text);
+  relayout_plan *pack = NULL, *unpack = NULL;
+  OK(relayout_plan_pack(shape, NULL, &pack));
+  OK(relayout_plan_unpack(shape, NULL, &unpack));
+  relayout_shape_free(shape);
+  uint64_t host_bytes = relayout_plan_source_bytes(pack);
+  uint64_t image_bytes = relayout_plan_destination_bytes(pack);
+  CHECK(relayout_plan_source_bytes(unpack) == image_bytes);
+  CHECK(relayout_plan_destination_bytes(unpack) == host_bytes);
+
+  unsigned char *host = bytes(host_bytes), *image = bytes(image_bytes);
+  unsigned char *again = bytes(image_bytes), *back = bytes(host_bytes);
+  if (is_truth)
+    for (uint64_t i = 0; i < host_bytes; i++)
+      host[i] &= 1;
+  memset(back, 0xee, host_bytes);
+  OK(relayout_plan_run(pack, host, host_bytes, image, image_bytes));
+  OK(relayout_plan_run(unpack, image, image_bytes, back, host_bytes));
+  CHECK(memcmp(host, back, host_bytes) == 0);
+
+  /* In chunks, last first. */
+  relayout_chunks *chunks = NULL;
+  OK(relayout_plan_chunks(pack, 100000, &chunks));
+  size_t count = relayout_chunks_count(chunks);
+  CHECK(count >= image_bytes / 100000);
+  CHECK(relayout_chunks_get(chunks, count) == NULL);
+  for (size_t i = count; i-- > 0;) {
+    const relayout_chunk *chunk = relayout_chunks_get(chunks, i);
+    relayout_ranges ranges = relayout_chunk_ranges(chunk);
+    CHECK(ranges.source_end <= host_bytes);
+    OK(relayout_chunk_run(chunk, host, ranges.source_end,
+                          again + ranges.destination_start,
+                          ranges.destination_end - ranges.destination_start));
+  }
+  relayout_chunks_free(chunks);
+  CHECK(memcmp(image, again, image_bytes) == 0);
+
+  /* On threads. */
+  size_t tasks = 0;
+  memset(again, 0xee, image_bytes);
+  OK(relayout_plan_run_with(pack, 3, parallel_for, &tasks, host, host_bytes,
+                            again, image_bytes));
+  CHECK(memcmp(image, again, image_bytes) == 0);
+  CHECK(tasks == (host_bytes + image_bytes < (8 << 20) ? 0 : 3));
+
+  char *explained = NULL;
+  OK(relayout_plan_explain(pack, &explained));
+  CHECK(strstr(explained, "1 hop") != NULL);
+  relayout_string_free(explained);
+  relayout_plan_free(pack);
+  relayout_plan_free(unpack);
+  free(host), free(image), free(again), free(back);
+}
+
+static void shapes_from_arrays(void) {
+  const int64_t bounds[] = {16, 384}, order[] = {1, 0};
+  const int64_t dims[] = {8, 128, 2, 1};
+  const size_t sizes[] = {2, 2};
+  relayout_shape *shape = NULL;
+  OK(relayout_shape_tiled("bf16", bounds, 2, order, 2, dims, sizes, 2, 0, &shape));
+  char *text = NULL;
+  OK(relayout_shape_text(shape, &text));
+  CHECK(strcmp(text, "bf16[16,384]{1,0:T(8,128)(2,1)}") == 0);
+  relayout_string_free(text);
+  relayout_shape_free(shape);
+
+  const int64_t combined[] = {INT64_MIN, 128};
+  OK(relayout_shape_tiled("s4", bounds, 2, order, 2, combined, sizes, 1, 4, &shape));
+  OK(relayout_shape_text(shape, &text));
+  CHECK(strcmp(text, "s4[16,384]{1,0:T(*,128)E(4)}") == 0);
+  relayout_string_free(text);
+  relayout_shape_free(shape);
+  OK(relayout_shape_tiled("f32", NULL, 0, NULL, 0, NULL, NULL, 0, 0, &shape));
+  relayout_shape_free(shape);
+
+  const int64_t bad[] = {-1, 384};
+  shape = NULL;
+  CHECK(relayout_shape_tiled("f32", bad, 2, order, 2, NULL, NULL, 0, 0, &shape) ==
+        RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(strstr(relayout_last_error(), "-1") != NULL);
+  CHECK(relayout_shape_tiled("f33", bounds, 2, order, 2, NULL, NULL, 0, 0, &shape) ==
+        RELAYOUT_STATUS_PARSE);
+  CHECK(relayout_shape_tiled("f32", bounds, 2, order, 1, NULL, NULL, 0, 0, &shape) ==
+        RELAYOUT_STATUS_SHAPE);
+  const size_t huge[] = {SIZE_MAX, SIZE_MAX};
+  CHECK(relayout_shape_tiled("f32", bounds, 2, order, 2, dims, huge, 2, 0, &shape) ==
+        RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_shape_tiled("f32", bounds, 2, order, 2, dims, huge, 1, 0, &shape) ==
+        RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_shape_tiled("f32", NULL, 2, order, 2, NULL, NULL, 0, 0, &shape) ==
+        RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(shape == NULL);
+}
+
+static void options(void) {
+  relayout_shape *shape = parse("bf16[2,3]{1,0:T(2,4)(2,1)}");
+  /* Rows of f32 from last to first. */
+  const float host[2][3] = {{4, 5, 6}, {1, 2, 3}};
+  const int64_t strides[] = {-12, 4};
+  relayout_options how = {.size = sizeof how,
+                          .padding = RELAYOUT_PADDING_BYTE,
+                          .padding_byte = 0xaa,
+                          .stores = RELAYOUT_STORES_ORDINARY,
+                          .tier = "scalar",
+                          .host_element_type = "f32",
+                          .byte_strides = strides,
+                          .num_byte_strides = 2,
+                          .host_start = 12};
+  relayout_plan *plan = NULL;
+  OK(relayout_plan_pack(shape, &how, &plan));
+  uint16_t image[8];
+  OK(relayout_plan_run(plan, host, sizeof host, image, sizeof image));
+  const uint16_t expected[8] = {0x3f80, 0x4080, 0x4000, 0x40a0,
+                                0x4040, 0x40c0, 0xaaaa, 0xaaaa};
+  CHECK(memcmp(image, expected, sizeof image) == 0);
+  relayout_plan_free(plan);
+
+  const uint64_t start[] = {1, 0}, sizes[] = {1, 3};
+  relayout_options window = {.size = sizeof window,
+                             .window_start = start,
+                             .window_sizes = sizes,
+                             .window_rank = 2};
+  OK(relayout_plan_unpack(shape, &window, &plan));
+  uint16_t row[3];
+  OK(relayout_plan_run(plan, image, sizeof image, row, sizeof row));
+  CHECK(row[0] == 0x4080 && row[1] == 0x40a0 && row[2] == 0x40c0);
+  relayout_plan_free(plan);
+
+  plan = NULL;
+  relayout_options wrong = {.size = sizeof wrong - 1};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  wrong = (relayout_options){.size = sizeof wrong, .padding = 3};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  wrong = (relayout_options){.size = sizeof wrong, .tier = "avx1024"};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_PARSE);
+  wrong = (relayout_options){.size = sizeof wrong, .num_byte_strides = 2};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  wrong = (relayout_options){.size = sizeof wrong, .bit_order = RELAYOUT_BIT_ORDER_MOST_FIRST};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_HOST);
+  wrong = (relayout_options){.size = sizeof wrong, .window_start = start};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(plan == NULL);
+  relayout_shape_free(shape);
+}
+
+static void errors(void) {
+  relayout_shape *shape = NULL;
+  CHECK(relayout_shape_parse("f32[3", &shape) == RELAYOUT_STATUS_PARSE);
+  CHECK(relayout_shape_parse("f32[3]\xff", &shape) == RELAYOUT_STATUS_PARSE);
+  CHECK(relayout_shape_parse(NULL, &shape) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(shape == NULL);
+  CHECK(relayout_shape_parse("f32[3]", NULL) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_plan_pack(NULL, NULL, NULL) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+
+  shape = parse("f32[8,128]{1,0:T(8,128)}");
+  relayout_shape *other = parse("f32[8,129]{1,0:T(8,128)}");
+  relayout_plan *plan = NULL;
+  CHECK(relayout_plan_between(shape, other, NULL, &plan) == RELAYOUT_STATUS_MISMATCH);
+  CHECK(plan == NULL);
+  OK(relayout_plan_between(shape, shape, NULL, &plan));
+  unsigned char *a = bytes(8192), *b = bytes(4096);
+  CHECK(relayout_plan_run(NULL, a, 4096, b, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_plan_run(plan, NULL, 4096, b, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_plan_run(plan, a, 4096, NULL, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_plan_run(plan, NULL, 0, NULL, 0) == RELAYOUT_STATUS_BUFFER);
+  CHECK(relayout_plan_run(plan, a, 4095, b, 4096) == RELAYOUT_STATUS_BUFFER);
+  CHECK(relayout_plan_run(plan, a, 4096, b, 4095) == RELAYOUT_STATUS_BUFFER);
+  CHECK(strstr(relayout_last_error(), "4095") != NULL);
+  CHECK(relayout_plan_run(plan, a, 4096, a + 4095, 4096) == RELAYOUT_STATUS_BUFFER);
+  CHECK(strstr(relayout_last_error(), "overlap") != NULL);
+  CHECK(relayout_plan_run(plan, a, 4096, b, SIZE_MAX) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  OK(relayout_plan_run(plan, a, 4096, a + 4096, 4096));
+  CHECK(memcmp(a, a + 4096, 4096) == 0);
+  size_t tasks = 0;
+  CHECK(relayout_plan_run_with(plan, 2, NULL, &tasks, a, 4096, b, 4096) ==
+        RELAYOUT_STATUS_INVALID_ARGUMENT);
+
+  relayout_chunk *chunk = NULL;
+  CHECK(relayout_plan_chunk(plan, 1, 5, &chunk) == RELAYOUT_STATUS_CHUNK);
+  CHECK(relayout_plan_chunk(plan, 0, 4097, &chunk) == RELAYOUT_STATUS_CHUNK);
+  CHECK(chunk == NULL);
+  OK(relayout_plan_chunk(plan, 512, 1024, &chunk));
+  relayout_ranges ranges = relayout_chunk_ranges(chunk);
+  CHECK(ranges.source_start == 512 && ranges.source_end == 1024);
+  memset(b, 0, 512);
+  OK(relayout_chunk_run(chunk, a, 1024, b, 512));
+  CHECK(memcmp(b, a + 512, 512) == 0);
+  CHECK(relayout_chunk_run(chunk, a, 1023, b, 512) == RELAYOUT_STATUS_BUFFER);
+  CHECK(relayout_chunk_run(NULL, a, 1024, b, 512) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  relayout_chunk_free(chunk);
+  relayout_plan_free(plan);
+  relayout_shape_free(shape);
+  relayout_shape_free(other);
+
+  /* More chunks than anybody lists. */
+  shape = parse("u8[1099511627776]{0}");
+  OK(relayout_plan_pack(shape, NULL, &plan));
+  relayout_chunks *chunks = NULL;
+  CHECK(relayout_plan_chunks(plan, 1, &chunks) == RELAYOUT_STATUS_CHUNK);
+  CHECK(chunks == NULL);
+  relayout_plan_free(plan);
+  relayout_shape_free(shape);
+  free(a), free(b);
+
+  /* Nothing comes of nothing. */
+  relayout_shape_free(NULL);
+  relayout_plan_free(NULL);
+  relayout_chunks_free(NULL);
+  relayout_chunk_free(NULL);
+  relayout_string_free(NULL);
+  CHECK(relayout_plan_source_bytes(NULL) == 0);
+  CHECK(relayout_chunks_count(NULL) == 0);
+  CHECK(relayout_chunks_get(NULL, 0) == NULL);
+  CHECK(relayout_chunk_ranges(NULL).source_end == 0);
+}
+
+int main(void) {
+  there_and_back("f32[1001,1000]{1,0:T(8,128)}", 0);
+  there_and_back("bf16[2001,1100]{1,0:T(8,128)(2,1)}", 0);
+  there_and_back("s8[1000,3000]{1,0:T(8,128)(4,1)}", 0);
+  there_and_back("pred[3000,3000]{1,0:T(32,128)(32,1)E(1)}", 1);
+  there_and_back("f32[3,5]{0,1:T(8,128)}", 0);
+  shapes_from_arrays();
+  options();
+  errors();
+  printf("relayout %s: the C interface is as it should be\n", relayout_version());
+  return 0;
+}
