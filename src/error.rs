@@ -281,6 +281,17 @@ pub enum HostError {
         /// The type of what is written.
         to: ElementType,
     },
+    /// A view has another bound than the array.
+    Bound {
+        /// The dimension.
+        dimension: usize,
+        /// The bound of the view.
+        view: u64,
+        /// The bound of the array, or of its window.
+        bound: u64,
+    },
+    /// A view has gaps between its elements.
+    Gaps,
     /// The array reaches 2⁶³ bits or further.
     TooLarge,
 }
@@ -560,6 +571,13 @@ impl fmt::Display for HostError {
             HostError::NoConversion { from, to } => {
                 write!(f, "elements of {from} cannot be converted to {to}")
             }
+            HostError::Bound { dimension, view, bound } => {
+                write!(f, "dimension {dimension} of the view has {view} elements, not {bound}")
+            }
+            HostError::Gaps => f.write_str(
+                "the view has gaps between its elements; take the array that it is a view of, \
+                 with a window or with strides",
+            ),
             HostError::TooLarge => f.write_str("the host array reaches 2^63 bits or further"),
         }
     }

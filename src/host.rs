@@ -173,6 +173,12 @@ impl Host {
         }
     }
 
+    /// The same elements with these strides.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn with_strides(self, byte_strides: Vec<i64>) -> Self {
+        Host { place: Place::Strided(byte_strides), ..self }
+    }
+
     pub(crate) fn is_packed(&self) -> bool {
         self.packed.is_some()
     }

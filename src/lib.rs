@@ -82,6 +82,8 @@ pub mod staging;
 mod steps;
 pub mod tpu;
 mod typed;
+#[cfg(feature = "ndarray")]
+mod views;
 
 pub use cache::PlanCache;
 pub use convert::Conversion;

@@ -238,6 +238,16 @@ impl PlanBuilder {
         self.plan(from.clone(), &source, to.clone(), &destination)
     }
 
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn window_sizes(&self) -> Option<&[u64]> {
+        self.window.as_ref().map(|(_, sizes)| sizes.as_slice())
+    }
+
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn the_host(&self) -> Host {
+        self.host.clone()
+    }
+
     fn the_window(&self) -> Option<Window<'_>> {
         self.window.as_ref().map(|(start, sizes)| Window { start, sizes })
     }
