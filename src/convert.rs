@@ -6,6 +6,10 @@
 use crate::element::ElementType;
 
 /// A conversion between element types.
+///
+/// Rounding is that of the usual floating-point environment, which Rust takes for
+/// granted: a thread that was told to round otherwise, or to drop subnormal numbers, gets
+/// what that makes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Conversion {

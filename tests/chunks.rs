@@ -35,6 +35,7 @@ fn check(plan: &Plan, max_bytes: u64) {
     plan.run(&source, &mut whole).unwrap();
 
     let chunks: Vec<Chunk> = plan.chunks(max_bytes).collect();
+    assert_eq!(plan.chunks(max_bytes).size_hint(), (chunks.len(), Some(chunks.len())));
     let mut end = 0;
     let mut pieces = vec![Vec::new(); chunks.len()];
     for (i, chunk) in chunks.iter().enumerate() {

@@ -154,6 +154,15 @@ fn a_f64_is_a_pair_of_f32() {
     assert!(matches!(back, Err(Error::Host(HostError::NoConversion { .. }))));
 }
 
+/// A bound of what is read that does not fit in 64 bits, four times as wide.
+#[test]
+fn huge_strides_are_refused_or_planned() {
+    for (strides, rank) in [(1_i64 << 56, 9), (1 << 59, 2), (1 << 40, 100_000)] {
+        let host = Host::strided([strides]).of(S8);
+        let _ = PlanBuilder::new().host(host).pack(&shape(&format!("s32[{rank}]{{0}}")));
+    }
+}
+
 #[test]
 fn what_cannot_be_converted_says_so() {
     let builder = PlanBuilder::new().host(Host::dense().of(C64));

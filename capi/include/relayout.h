@@ -129,7 +129,8 @@ typedef struct relayout_plan relayout_plan;
 typedef struct relayout_shape relayout_shape;
 
 /*
- Options of a plan. All zeros are the usual ones; set `size` to `sizeof` of it.
+ Options of a plan. All zeros are the usual ones; set `size` to `sizeof` of it. A
+ library takes the options of an older one.
  */
 typedef struct relayout_options {
   /*
@@ -157,7 +158,9 @@ typedef struct relayout_options {
    */
   const char *tier;
   /*
-   The element type of the host array (`f32`, …), or null for that of the image.
+   The element type of the host array (`f32`, …), or null for that of the image. To
+   convert numbers, threads have to round to the nearest and keep subnormal ones, as
+   they do unless they were told otherwise.
    */
   const char *host_element_type;
   /*
@@ -463,7 +466,7 @@ void relayout_chunk_free(struct relayout_chunk *chunk);
 
 /*
  What went wrong in the last call of this thread that did not return
- RELAYOUT_STATUS_OK. It is there until the next such call.
+ RELAYOUT_STATUS_OK. It is there until the next such call of this thread, or its end.
  */
 const char *relayout_last_error(void);
 

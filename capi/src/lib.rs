@@ -13,9 +13,11 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use relayout_core::{
     BitOrder, Chunk, ElementType, Error, Executor, Host, Layout, Padding, Plan, PlanBuilder, Shape,
@@ -82,7 +84,8 @@ pub enum relayout_bit_order {
     MostFirst = 2,
 }
 
-/// Options of a plan. All zeros are the usual ones; set `size` to `sizeof` of it.
+/// Options of a plan. All zeros are the usual ones; set `size` to `sizeof` of it. A
+/// library takes the options of an older one.
 #[repr(C)]
 pub struct relayout_options {
     /// Bytes of this structure.
@@ -97,7 +100,9 @@ pub struct relayout_options {
     pub bit_order: u32,
     /// The name of a tier of instructions (`scalar`, `avx2`, …), or null for the best.
     pub tier: *const c_char,
-    /// The element type of the host array (`f32`, …), or null for that of the image.
+    /// The element type of the host array (`f32`, …), or null for that of the image. To
+    /// convert numbers, threads have to round to the nearest and keep subnormal ones, as
+    /// they do unless they were told otherwise.
     pub host_element_type: *const c_char,
     /// Strides of the host array in bytes, major to minor, or null for a dense one.
     pub byte_strides: *const i64,
@@ -154,7 +159,7 @@ pub type relayout_parallel_for = Option<
 >;
 
 /// More chunks than these are not listed.
-const MAX_CHUNKS: u64 = 1 << 20;
+const MAX_CHUNKS: usize = 1 << 20;
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -191,7 +196,8 @@ fn checked(body: impl FnOnce() -> Result<(), Failure>) -> relayout_status {
         Ok(()) => relayout_status::Ok,
         Err(Failure(status, message)) => {
             let text = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
-            LAST_ERROR.with(|last| last.replace(text));
+            // A thread that is about to end has no message any more.
+            let _ = LAST_ERROR.try_with(|last| last.replace(text));
             status
         }
     }
@@ -497,13 +503,18 @@ unsafe fn builder(options: *const relayout_options) -> Result<PlanBuilder, Failu
         return Ok(builder);
     }
     // SAFETY: by the contract of this function; the size comes first in it.
-    let size = unsafe { options.cast::<usize>().read() };
-    if size != size_of::<relayout_options>() {
-        let needed = size_of::<relayout_options>();
-        return Err(invalid(format!("`options->size` is {size}, but the options have {needed}")));
+    let size = unsafe { options.cast::<usize>().read_unaligned() };
+    let known = size_of::<relayout_options>();
+    if size < size_of::<usize>() || size > known {
+        return Err(invalid(format!("`options->size` is {size}, but the options have {known}")));
     }
-    // SAFETY: by the contract of this function.
-    let options = unsafe { handle(options, "options") }?;
+    // What an older caller does not know of is as usual.
+    let mut copy = MaybeUninit::<relayout_options>::zeroed();
+    // SAFETY: by the contract of this function there are so many bytes, and they are no
+    // more than the options have.
+    unsafe { options.cast::<u8>().copy_to_nonoverlapping(copy.as_mut_ptr().cast(), size) };
+    // SAFETY: numbers and pointers, of which all bits mean something, zeros too.
+    let options = unsafe { copy.assume_init() };
     builder = match options.padding {
         0 => builder,
         1 => builder.padding(Padding::Keep),
@@ -631,8 +642,13 @@ pub unsafe extern "C" fn relayout_plan_run_with(
         // SAFETY: by the contract of this function.
         let (source, destination) =
             unsafe { buffers(source, source_bytes, destination, destination_bytes) }?;
-        let pool = Pool { threads, parallel_for, pool };
-        Ok(plan.0.run_with(&pool, source, destination).map_err(Error::from)?)
+        let pool = Pool { threads, parallel_for, pool, panicked: AtomicBool::new(false) };
+        plan.0.run_with(&pool, source, destination).map_err(Error::from)?;
+        if pool.panicked.into_inner() {
+            let message = "a defect of relayout: a task panicked".to_owned();
+            return Err(Failure(relayout_status::Internal, message));
+        }
+        Ok(())
     })
 }
 
@@ -641,6 +657,13 @@ struct Pool {
     threads: usize,
     parallel_for: relayout_parallel_for,
     pool: *mut c_void,
+    panicked: AtomicBool,
+}
+
+/// What `call_task` gets.
+struct Work<'a> {
+    task: &'a (dyn Fn(usize) + Sync),
+    panicked: &'a AtomicBool,
 }
 
 impl Executor for Pool {
@@ -650,10 +673,10 @@ impl Executor for Pool {
 
     fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
         let Some(parallel_for) = self.parallel_for else { return };
-        let mut task: &(dyn Fn(usize) + Sync) = task;
+        let mut work = Work { task, panicked: &self.panicked };
         // SAFETY: by the contract of `relayout_plan_run_with` all calls have returned
-        // when this does, so `task` is there for all of them; it may be shared.
-        unsafe { parallel_for(self.pool, count, Some(call_task), (&raw mut task).cast()) };
+        // when this does, so `work` is there for all of them; it may be shared.
+        unsafe { parallel_for(self.pool, count, Some(call_task), (&raw mut work).cast()) };
     }
 }
 
@@ -664,9 +687,11 @@ impl Executor for Pool {
 /// It is what `Pool::run` has given.
 unsafe extern "C" fn call_task(data: *mut c_void, i: usize) {
     // SAFETY: by the contract of this function.
-    let task = unsafe { &*data.cast_const().cast::<&(dyn Fn(usize) + Sync)>() };
-    // No task is known to panic, and no panic may go into the caller's threads.
-    let _ = catch_unwind(AssertUnwindSafe(|| task(i)));
+    let work = unsafe { &*data.cast_const().cast::<Work<'_>>() };
+    // No panic may go into the caller's threads.
+    if catch_unwind(AssertUnwindSafe(|| (work.task)(i))).is_err() {
+        work.panicked.store(true, Ordering::Relaxed);
+    }
 }
 
 /// What a plan does, for people, to be given back with `relayout_string_free`.
@@ -713,22 +738,12 @@ pub unsafe extern "C" fn relayout_plan_chunks(
     checked(|| {
         // SAFETY: by the contract of this function.
         let plan = unsafe { handle(plan, "plan") }?;
-        let most = max_bytes.max(plan.0.grain_bytes());
-        let least_count = plan.0.destination_bytes() / most;
-        let too_many = || {
+        let all = plan.0.chunks(max_bytes);
+        if all.size_hint().0 > MAX_CHUNKS {
             let message = format!("chunks of {max_bytes} bytes are more than {MAX_CHUNKS}");
-            Failure(relayout_status::Chunk, message)
-        };
-        if least_count > MAX_CHUNKS {
-            return Err(too_many());
+            return Err(Failure(relayout_status::Chunk, message));
         }
-        let mut list = Vec::new();
-        for chunk in plan.0.chunks(max_bytes) {
-            if u64::try_from(list.len()).is_ok_and(|count| count >= MAX_CHUNKS) {
-                return Err(too_many());
-            }
-            list.push(relayout_chunk(chunk));
-        }
+        let list = all.map(relayout_chunk).collect();
         // SAFETY: by the contract of this function.
         unsafe { give(chunks, relayout_chunks(list)) }
     })
@@ -847,10 +862,10 @@ pub unsafe extern "C" fn relayout_chunk_free(chunk: *mut relayout_chunk) {
 }
 
 /// What went wrong in the last call of this thread that did not return
-/// RELAYOUT_STATUS_OK. It is there until the next such call.
+/// RELAYOUT_STATUS_OK. It is there until the next such call of this thread, or its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn relayout_last_error() -> *const c_char {
-    LAST_ERROR.with(|last| last.borrow().as_ptr())
+    LAST_ERROR.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
 /// The version of the library, such as `0.1.0`.

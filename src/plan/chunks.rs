@@ -96,6 +96,9 @@ struct Made {
     chunk: Chunk,
 }
 
+/// Bytes of a line of cache.
+const LINE: u64 = 64;
+
 /// So many chunks are compared with before another program is made.
 const MADE: usize = 8;
 
@@ -107,11 +110,7 @@ impl Iterator for Chunks<'_> {
         if self.at >= end {
             return None;
         }
-        let to_cut = match self.offset.checked_sub(self.at) {
-            Some(ahead) if ahead > 0 => ahead,
-            _ => self.step - (self.at - self.offset) % self.step,
-        };
-        let mut range = self.at..self.at.saturating_add(to_cut).min(end);
+        let mut range = self.at..self.at.saturating_add(self.to_cut()).min(end);
         let chunk = match &self.plan.body {
             Body::Program { recipe, .. } => chunk_of(recipe, &range, &mut self.made),
             Body::ByIndex(_) => self.plan.chunk(range.clone()).ok(),
@@ -123,6 +122,27 @@ impl Iterator for Chunks<'_> {
         });
         self.at = range.end;
         chunk
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let end = self.plan.destination_bytes();
+        let Some(left) = end.checked_sub(self.at).filter(|&left| left > 0) else {
+            return (0, Some(0));
+        };
+        // One to the next cut, and whole ones behind that.
+        let to_cut = self.to_cut().min(left);
+        let chunks = 1 + (left - to_cut).div_ceil(self.step);
+        (usize::try_from(chunks).unwrap_or(usize::MAX), usize::try_from(chunks).ok())
+    }
+}
+
+impl Chunks<'_> {
+    /// Bytes from here to the next cut.
+    fn to_cut(&self) -> u64 {
+        match self.offset.checked_sub(self.at) {
+            Some(ahead) if ahead > 0 => ahead,
+            _ => self.step - (self.at - self.offset) % self.step,
+        }
     }
 }
 
@@ -211,6 +231,10 @@ impl Plan {
         let cuts = self.cuts();
         let fits = cuts.iter().find(|&&(_, step)| step <= max_bytes);
         let (offset, step) = match (fits, cuts.last()) {
+            // Whole lines of cache, where that is possible and not much smaller.
+            (Some(&(offset, step)), _) if LINE.is_multiple_of(step) && max_bytes >= 16 * LINE => {
+                (offset, max_bytes / LINE * LINE)
+            }
             (Some(&(offset, step)), _) => (offset, max_bytes / step * step),
             (None, Some(&finest)) => finest,
             (None, None) => (0, u64::MAX),

@@ -141,7 +141,8 @@ impl Plan {
             Body::ByIndex(_) => {
                 explanation.slow = Some(
                     "slow: each element by the index math, about 100 ns each, because a tile \
-                     combines what cannot be taken apart again, or there are too many pieces",
+                     combines what cannot be taken apart again, or there are too many pieces, or \
+                     strides are between elements or too large",
                 );
             }
         }

@@ -148,20 +148,22 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
 /// destination, to write parts of bytes.
 pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
     let strip = &leaf.strip;
-    let wide = |n: usize| u128::try_from(n).ok();
-    let block = match leaf.op {
-        BlockOp::Bits { .. } | BlockOp::FillBits => return None,
-        _ if leaf.stages.destination.is_some() => return None,
-        op => {
+    let calls = leaf.loops.iter().try_fold(1_u128, |n, l| n.checked_mul(l.extent.into()))?;
+    let bytes = match (&leaf.stages.destination, leaf.op) {
+        (None, BlockOp::Bits { .. } | BlockOp::FillBits) => return None,
+        (Some(stage), _) if stage.may_begin_within_bytes() => return None,
+        (Some(stage), _) => {
+            let runs = [stage.lines.count, stage.blocks.count, stage.rows.count];
+            let width = usize::try_from(stage.array_bits / 8).ok()?;
+            runs.into_iter().try_fold(stage.elements.checked_mul(width)?, usize::checked_mul)?
+        }
+        (None, op) => {
             let runs = strip.destination_runs(op)?;
-            runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?
+            let block = runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?;
+            strip.lines.checked_mul(strip.blocks)?.checked_mul(block)?
         }
     };
-    let calls = leaf.loops.iter().try_fold(1_u128, |n, l| n.checked_mul(l.extent.into()))?;
-    calls
-        .checked_mul(wide(strip.lines)?)?
-        .checked_mul(wide(strip.blocks)?)?
-        .checked_mul(wide(block)?)
+    calls.checked_mul(u128::try_from(bytes).ok()?)
 }
 
 /// What a range becomes that comes again so many times, at steps modulo 2^64.

@@ -225,7 +225,8 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
         if !matches!(op, BlockOp::Reverse { .. }) {
             as_seen.source_bits = seen;
         }
-        as_seen.source_end = elements.source_end / u64::from(array) * u64::from(seen);
+        as_seen.source_end =
+            (elements.source_end / u64::from(array)).checked_mul(u64::from(seen))?;
     }
     if let Way::Staged { seen, op, .. } = destination
         && !matches!(op, BlockOp::Reverse { .. })
