@@ -189,7 +189,16 @@ static void options(void) {
   relayout_plan_free(plan);
 
   plan = NULL;
-  relayout_options wrong = {.size = sizeof wrong - 1};
+  /* Options of an older header, which had no windows: what is behind is not read. */
+  window.size = offsetof(relayout_options, window_start);
+  OK(relayout_plan_unpack(shape, &window, &plan));
+  CHECK(relayout_plan_destination_bytes(plan) == 12);
+  relayout_plan_free(plan);
+  plan = NULL;
+
+  relayout_options wrong = {.size = sizeof wrong + 1};
+  CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  wrong = (relayout_options){.size = sizeof wrong.size - 1};
   CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
   wrong = (relayout_options){.size = sizeof wrong, .padding = 3};
   CHECK(relayout_plan_pack(shape, &wrong, &plan) == RELAYOUT_STATUS_INVALID_ARGUMENT);
