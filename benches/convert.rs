@@ -29,24 +29,28 @@ fn convert(c: &mut Criterion) {
         let shape: Shape = text.parse().unwrap_or_else(|e| panic!("{e}"));
         let builder = PlanBuilder::new().host(host);
         let pack = builder.pack(&shape).expect("a static shape");
-        let length = |n: u64| usize::try_from(n).expect("it fits");
-        // Whole numbers below 8, which all these types have.
-        let mut array = vec![0; length(pack.source_bytes())];
+        let mut array = buffer(pack.source_bytes());
+        let mut image = buffer(pack.destination_bytes());
         if let Ok(unpack) = builder.unpack(&shape) {
-            let mut image = vec![0; length(pack.destination_bytes())];
-            for (i, byte) in image.iter_mut().enumerate() {
+            // There and back from the narrower side, all of whose numbers the other has:
+            // words whose first byte is 0 are not subnormal, and no NaN.
+            let is_wide = array.len() >= image.len();
+            let (narrow, wide) =
+                if is_wide { (&mut image, &mut array) } else { (&mut array, &mut image) };
+            for (i, byte) in narrow.iter_mut().enumerate() {
                 *byte = if i % 2 == 0 { 0 } else { (i / 2 % 3).to_le_bytes()[0] };
             }
-            unpack.run(&image, &mut array).expect("right lengths");
-            let mut again = vec![1; image.len()];
-            pack.run(&array, &mut again).expect("right lengths");
-            assert!(again == image, "{text}");
+            let (there, back) = if is_wide { (&unpack, &pack) } else { (&pack, &unpack) };
+            let expected = narrow.to_vec();
+            there.run(narrow, wide).expect("right lengths");
+            narrow.fill(1);
+            back.run(wide, narrow).expect("right lengths");
+            assert!(narrow[..] == expected, "{text}");
             group.throughput(Throughput::Bytes(pack.source_bytes()));
             group.bench_function(BenchmarkId::new(format!("unpack-{name}"), text), |b| {
                 b.iter(|| unpack.run(black_box(&image), &mut array));
             });
         }
-        let mut image = vec![1; length(pack.destination_bytes())];
         group.throughput(Throughput::Bytes(pack.source_bytes()));
         group.bench_function(BenchmarkId::new(format!("pack-{name}"), text), |b| {
             b.iter(|| pack.run(black_box(&array), &mut image));
@@ -63,6 +67,16 @@ fn convert(c: &mut Criterion) {
         });
     }
     group.finish();
+}
+
+/// Memory in huge pages, where the system has some, that has been touched.
+fn buffer(bytes: u64) -> memmap2::MmapMut {
+    let bytes = usize::try_from(bytes).expect("it fits");
+    let mut memory = memmap2::MmapMut::map_anon(bytes).expect("there is memory");
+    #[cfg(target_os = "linux")]
+    memory.advise(memmap2::Advice::HugePage).ok();
+    memory.fill(1);
+    memory
 }
 
 /// Reads all bytes.
