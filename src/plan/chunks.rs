@@ -86,6 +86,8 @@ pub struct Chunks<'a> {
     /// Cuts are here and every `step` bytes from here on.
     offset: u64,
     step: u64,
+    /// Threads that share them.
+    threads: u64,
     made: Vec<Made>,
 }
 
@@ -112,7 +114,7 @@ impl Iterator for Chunks<'_> {
         }
         let mut range = self.at..self.at.saturating_add(self.to_cut()).min(end);
         let chunk = match &self.plan.body {
-            Body::Program { recipe, .. } => chunk_of(recipe, &range, &mut self.made),
+            Body::Program { recipe, .. } => chunk_of(recipe, &range, self.threads, &mut self.made),
             Body::ByIndex(_) => self.plan.chunk(range.clone()).ok(),
         };
         // What cannot be cut here after all is the rest as a whole.
@@ -147,7 +149,12 @@ impl Chunks<'_> {
 }
 
 /// The chunk of a range, if no element lies across an end of it.
-fn chunk_of(recipe: &Recipe, range: &Range<u64>, made: &mut Vec<Made>) -> Option<Chunk> {
+fn chunk_of(
+    recipe: &Recipe,
+    range: &Range<u64>,
+    threads: u64,
+    made: &mut Vec<Made>,
+) -> Option<Chunk> {
     let parts = recipe.parts_in(range)?;
     for like in made.iter() {
         if let Some(chunk) = like.moved_to(&parts, range)
@@ -156,7 +163,7 @@ fn chunk_of(recipe: &Recipe, range: &Range<u64>, made: &mut Vec<Made>) -> Option
             return Some(chunk);
         }
     }
-    let piece = recipe.piece(&parts, range)?;
+    let piece = recipe.piece(&parts, range, threads)?;
     let chunk = Chunk {
         destination: range.clone(),
         source: piece.source,
@@ -228,6 +235,11 @@ impl Plan {
     /// ```
     #[must_use]
     pub fn chunks(&self, max_bytes: u64) -> Chunks<'_> {
+        self.chunks_for(max_bytes, 1)
+    }
+
+    /// The same for so many threads that share them.
+    pub(super) fn chunks_for(&self, max_bytes: u64, threads: u64) -> Chunks<'_> {
         let cuts = self.cuts();
         let fits = cuts.iter().find(|&&(_, step)| step <= max_bytes);
         let (offset, step) = match (fits, cuts.last()) {
@@ -239,7 +251,7 @@ impl Plan {
             (None, Some(&finest)) => finest,
             (None, None) => (0, u64::MAX),
         };
-        Chunks { plan: self, at: 0, offset: offset % step, step, made: Vec::new() }
+        Chunks { plan: self, at: 0, offset: offset % step, step, threads, made: Vec::new() }
     }
 
     /// Bytes of the smallest chunks that the destination can be cut into everywhere: an
@@ -265,7 +277,7 @@ impl Plan {
         let across = || ChunkError::AcrossElement { range: range.clone(), grain_bytes };
         match &self.body {
             Body::Program { recipe, .. } => {
-                chunk_of(recipe, &range, &mut Vec::new()).ok_or_else(across)
+                chunk_of(recipe, &range, 1, &mut Vec::new()).ok_or_else(across)
             }
             Body::ByIndex(by_index) if by_index.can_be_cut_at(&range) => Ok(Chunk {
                 source: 0..self.source_bytes(),

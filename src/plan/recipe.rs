@@ -8,6 +8,7 @@ use super::program;
 use super::region;
 use super::side::{Needs, Side};
 use super::staged::{self, Conversions, MostFirst};
+use super::stores::Stores;
 use super::{Options, Padding};
 use crate::drive::Program;
 
@@ -148,7 +149,8 @@ impl Recipe {
 
     /// The program for all of it. `None` where a number does not fit.
     pub(super) fn program(&self) -> Option<Program> {
-        self.assemble(self.leaves(&self.parts)?, self.source, self.destination)
+        let stores = self.options.stores;
+        self.assemble(self.leaves(&self.parts, stores)?, stores, self.source, self.destination)
     }
 
     /// The parts that are in a range of the destination, in bytes. `None` where an
@@ -162,9 +164,11 @@ impl Recipe {
         Some(parts)
     }
 
-    /// The program for these parts of a range. `None` where a number does not fit.
-    pub(super) fn piece(&self, parts: &[Part], range: &Range<u64>) -> Option<Piece> {
-        let mut leaves = self.leaves(parts)?;
+    /// The program for these parts of a range, on one of so many threads that share the
+    /// work. `None` where a number does not fit.
+    pub(super) fn piece(&self, parts: &[Part], range: &Range<u64>, threads: u64) -> Option<Piece> {
+        let stores = self.options.stores.shared_by(threads);
+        let mut leaves = self.leaves(parts, stores)?;
         let mut source: Option<Range<i128>> = None;
         for leaf in &leaves {
             let (reads, _) = program::reach(leaf)?;
@@ -186,7 +190,7 @@ impl Recipe {
         }
         let exactly =
             |range: &Range<u64>| Needs { bytes: range.end - range.start, at_least: false };
-        let program = self.assemble(leaves, exactly(&source), exactly(range))?;
+        let program = self.assemble(leaves, stores, exactly(&source), exactly(range))?;
         Some(Piece { program, source })
     }
 
@@ -216,8 +220,9 @@ impl Recipe {
         cuts
     }
 
-    fn leaves(&self, parts: &[Part]) -> Option<Vec<Leaf>> {
-        let elements = Elements { alone: parts.len() == 1, ..self.elements };
+    fn leaves(&self, parts: &[Part], stores: Stores) -> Option<Vec<Leaf>> {
+        let (alone, stream) = (parts.len() == 1, stores.of_runs());
+        let elements = Elements { alone, stream, ..self.elements };
         let mut leaves = Vec::new();
         for Part { nest, kind } in parts {
             match *kind {
@@ -235,13 +240,19 @@ impl Recipe {
         Some(leaves)
     }
 
-    fn assemble(&self, leaves: Vec<Leaf>, source: Needs, destination: Needs) -> Option<Program> {
+    fn assemble(
+        &self,
+        leaves: Vec<Leaf>,
+        stores: Stores,
+        source: Needs,
+        destination: Needs,
+    ) -> Option<Program> {
         let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
         let writes_all = written == Some(destination.bytes.into());
-        let (tier, stores) = (self.options.tier, self.options.stores);
+        let tier = self.options.tier;
         let (nodes, streams) =
             program::program(leaves, tier, stores, source.bytes, destination.bytes)?;
         let order = self.order;

@@ -29,6 +29,12 @@ pub(super) struct Stores {
 }
 
 impl Stores {
+    /// The same for one of so many threads that share the work: each has caches of its
+    /// own, and what they share serves them better than memory.
+    pub(super) fn shared_by(self, threads: u64) -> Self {
+        Stores { both_bytes: self.both_bytes / threads.max(1), ..self }
+    }
+
     /// Whether runs are written past the caches.
     pub(super) fn of_runs(self) -> bool {
         self.asked.unwrap_or(self.both_bytes >= RUNS)

@@ -34,7 +34,7 @@ impl Shares {
         let step = |most: u64| cuts.iter().map(|cut| cut.1).find(|&step| step <= most);
         let step = step(share / UNEVEN).or_else(|| step(share)).unwrap_or(share.max(1));
         let share = share.div_ceil(step).saturating_mul(step);
-        Shares { threads, chunks: plan.chunks(share).collect() }
+        Shares { threads, chunks: plan.chunks_for(share, threads_wide).collect() }
     }
 }
 
