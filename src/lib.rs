@@ -32,6 +32,10 @@
 //! - [`Plan`]: how to write an array in one layout from another one, by loops and
 //!   vector kernels; [`Plan::explain`] tells what it does, [`PlanBuilder`] takes
 //!   options, [`Tier`] is the vector instructions that it uses;
+//! - [`Host`]: host arrays that are not dense, have several elements in a byte, or
+//!   elements of another type; [`Conversion`] says what becomes of those;
+//! - [`Chunk`], [`staging`], [`Executor`], [`PlanCache`]: for runtimes that have small
+//!   buffers, transfers under way, threads, and the same arrays again and again;
 //! - [`tpu`]: the formats of TPU buffers that have names;
 //! - [`index`]: the formulas of the tiled-layout document, both directions;
 //! - [`Shape::steps`]: a layout as a list of pads, reshapes and transposes;

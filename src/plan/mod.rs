@@ -51,9 +51,10 @@ use crate::shape::Shape;
 /// is right, and those that amount to copies or interleaving run at the speed of
 /// memory beyond the caches. docs/performance.md has the figures.
 ///
-/// Host arrays are little-endian and dense, each element in whole bytes.
-/// Elements that have fewer bits in an image keep their low ones (of `pred`,
-/// whether any was set); coming back, the other bits are 0.
+/// Host arrays are little-endian and dense, each element in whole bytes, unless
+/// [`PlanBuilder::host`] says how they lie. Elements that have fewer bits in an
+/// image keep their low ones (of `pred`, whether any was set); coming back, the
+/// other bits are 0.
 ///
 /// ```
 /// use relayout::{Plan, Shape};

@@ -7,7 +7,8 @@
 //! by one that widens its runs into scratch memory, or followed by one that narrows
 //! what it left there. Where bytes are right as they are but for the order of their
 //! elements, that is all that is mended on the way. Numbers of another type are
-//! converted there in the same manner. No more than [`SCRATCH_BYTES`] of the array are ever held so.
+//! converted there in the same manner. No more than [`SCRATCH_BYTES`] of the array
+//! are ever held so.
 
 use super::choose::{self, Elements, Leaf, lots};
 use super::nest::{Loop, Nest};

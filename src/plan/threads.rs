@@ -28,13 +28,14 @@ impl Shares {
     fn new(plan: &Plan, threads: usize) -> Shares {
         let bytes = plan.destination_bytes();
         // However many threads there are, a share is worth one.
-        let threads_wide = u64::try_from(threads).unwrap_or(u64::MAX);
-        let share = bytes.div_ceil(threads_wide.clamp(1, bytes.div_ceil(LEAST_SHARE).max(1)));
+        let most = bytes.div_ceil(LEAST_SHARE).max(1);
+        let shares = u64::try_from(threads).unwrap_or(u64::MAX).clamp(1, most);
+        let share = bytes.div_ceil(shares);
         let cuts = plan.cuts();
         let step = |most: u64| cuts.iter().map(|cut| cut.1).find(|&step| step <= most);
         let step = step(share / UNEVEN).or_else(|| step(share)).unwrap_or(share.max(1));
         let share = share.div_ceil(step).saturating_mul(step);
-        Shares { threads, chunks: plan.chunks_for(share, threads_wide).collect() }
+        Shares { threads, chunks: plan.chunks_for(share, shares).collect() }
     }
 }
 
