@@ -3,6 +3,8 @@
 //!
 //! Results are checked before they are timed.
 
+mod memory;
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -21,11 +23,12 @@ fn chunks(c: &mut Criterion) {
         for (name, plan) in [("pack", Plan::pack(&shape)), ("unpack", Plan::unpack(&shape))] {
             let plan = plan.expect("a static shape");
             let bytes = |n: u64| usize::try_from(n).expect("it fits");
-            let source: Vec<u8> = (0..plan.source_bytes())
-                .map(|i| (i.wrapping_mul(31) >> 3).to_le_bytes()[0])
-                .collect();
-            let mut expected = vec![0; bytes(plan.destination_bytes())];
-            let mut destination = vec![1; expected.len()];
+            let mut source = memory::huge(plan.source_bytes());
+            for (i, byte) in source.iter_mut().enumerate() {
+                *byte = (i.wrapping_mul(31) >> 3).to_le_bytes()[0];
+            }
+            let mut expected = memory::huge(plan.destination_bytes());
+            let mut destination = memory::huge(plan.destination_bytes());
             plan.run(&source, &mut expected).expect("right lengths");
             group.throughput(Throughput::Bytes(plan.destination_bytes()));
             group.bench_function(BenchmarkId::new(format!("{name}-memcpy"), text), |b| {
@@ -44,7 +47,7 @@ fn chunks(c: &mut Criterion) {
                 };
                 destination.fill(1);
                 in_chunks(&source, &mut destination);
-                assert!(destination == expected);
+                assert!(destination[..] == expected[..]);
                 group.bench_function(BenchmarkId::new(format!("{name}-{mib}MiB"), text), |b| {
                     b.iter(|| in_chunks(black_box(&source), &mut destination));
                 });

@@ -3,6 +3,8 @@
 //!
 //! Results are checked before they are timed.
 
+mod memory;
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -29,8 +31,8 @@ fn convert(c: &mut Criterion) {
         let shape: Shape = text.parse().unwrap_or_else(|e| panic!("{e}"));
         let builder = PlanBuilder::new().host(host);
         let pack = builder.pack(&shape).expect("a static shape");
-        let mut array = buffer(pack.source_bytes());
-        let mut image = buffer(pack.destination_bytes());
+        let mut array = memory::huge(pack.source_bytes());
+        let mut image = memory::huge(pack.destination_bytes());
         if let Ok(unpack) = builder.unpack(&shape) {
             // There and back from the narrower side, all of whose numbers the other has:
             // words whose first byte is 0 are not subnormal, and no NaN.
@@ -67,16 +69,6 @@ fn convert(c: &mut Criterion) {
         });
     }
     group.finish();
-}
-
-/// Memory in huge pages, where the system has some, that has been touched.
-fn buffer(bytes: u64) -> memmap2::MmapMut {
-    let bytes = usize::try_from(bytes).expect("it fits");
-    let mut memory = memmap2::MmapMut::map_anon(bytes).expect("there is memory");
-    #[cfg(target_os = "linux")]
-    memory.advise(memmap2::Advice::HugePage).ok();
-    memory.fill(1);
-    memory
 }
 
 /// Reads all bytes.

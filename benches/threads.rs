@@ -4,6 +4,8 @@
 //!
 //! Results are checked before they are timed.
 
+mod memory;
+
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -25,14 +27,15 @@ fn threads(c: &mut Criterion) {
         let shape: Shape = text.parse().unwrap_or_else(|e| panic!("{e}"));
         for (name, plan) in [("pack", Plan::pack(&shape)), ("unpack", Plan::unpack(&shape))] {
             let plan = plan.expect("a static shape");
-            let source: Vec<u8> = (0..plan.source_bytes())
-                .map(|i| (i.wrapping_mul(31) >> 3).to_le_bytes()[0])
-                .collect();
-            let mut expected = vec![0; usize::try_from(plan.destination_bytes()).expect("it fits")];
-            let mut destination = vec![1; expected.len()];
+            let mut source = memory::huge(plan.source_bytes());
+            for (i, byte) in source.iter_mut().enumerate() {
+                *byte = (i.wrapping_mul(31) >> 3).to_le_bytes()[0];
+            }
+            let mut expected = memory::huge(plan.destination_bytes());
+            let mut destination = memory::huge(plan.destination_bytes());
             plan.run(&source, &mut expected).expect("right lengths");
             plan.run_with(&pool, &source, &mut destination).expect("right lengths");
-            assert!(destination == expected);
+            assert!(destination[..] == expected[..]);
             group.throughput(Throughput::Bytes(plan.destination_bytes()));
             group.bench_function(BenchmarkId::new(format!("{name}-memcpy-1"), text), |b| {
                 b.iter(|| destination.copy_from_slice(black_box(&source)));
