@@ -23,10 +23,7 @@ fn chunks(c: &mut Criterion) {
         for (name, plan) in [("pack", Plan::pack(&shape)), ("unpack", Plan::unpack(&shape))] {
             let plan = plan.expect("a static shape");
             let bytes = |n: u64| usize::try_from(n).expect("it fits");
-            let mut source = memory::huge(plan.source_bytes());
-            for (i, byte) in source.iter_mut().enumerate() {
-                *byte = (i.wrapping_mul(31) >> 3).to_le_bytes()[0];
-            }
+            let source = memory::patterned(plan.source_bytes());
             let mut expected = memory::huge(plan.destination_bytes());
             let mut destination = memory::huge(plan.destination_bytes());
             plan.run(&source, &mut expected).expect("right lengths");

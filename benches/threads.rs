@@ -27,10 +27,7 @@ fn threads(c: &mut Criterion) {
         let shape: Shape = text.parse().unwrap_or_else(|e| panic!("{e}"));
         for (name, plan) in [("pack", Plan::pack(&shape)), ("unpack", Plan::unpack(&shape))] {
             let plan = plan.expect("a static shape");
-            let mut source = memory::huge(plan.source_bytes());
-            for (i, byte) in source.iter_mut().enumerate() {
-                *byte = (i.wrapping_mul(31) >> 3).to_le_bytes()[0];
-            }
+            let source = memory::patterned(plan.source_bytes());
             let mut expected = memory::huge(plan.destination_bytes());
             let mut destination = memory::huge(plan.destination_bytes());
             plan.run(&source, &mut expected).expect("right lengths");

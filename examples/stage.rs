@@ -44,7 +44,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What staging takes without an engine.
     let mut stager = Stager::new([vec![0; BUFFER_BYTES]]);
     let start = Instant::now();
-    stager.stage(&plan, &source)?.for_each(drop);
+    for staged in stager.stage(&plan, &source)? {
+        drop(staged?);
+    }
     let alone = start.elapsed();
 
     let (engine, filled) = mpsc::channel();
@@ -54,6 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut peak = own_memory_mib();
     let start = Instant::now();
     for (i, staged) in stager.stage(&plan, &source)?.enumerate() {
+        let staged = staged?;
         if i % 64 == 0 {
             peak = peak.max(own_memory_mib());
             let done = staged.destination().end as f64 / plan.destination_bytes() as f64;

@@ -29,7 +29,7 @@
 //!
 //! let mut stager = Stager::new([vec![0; 512 << 10], vec![0; 512 << 10]]);
 //! for staged in stager.stage(&plan, &host)? {
-//!     let _ = engine.send(staged);
+//!     let _ = engine.send(staged?);
 //! }
 //! drop(engine);
 //! assert!(device.join().is_ok_and(|memory| memory.iter().all(|&byte| byte == 1)));
@@ -39,7 +39,7 @@
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use crate::error::{BufferError, Side};
+use crate::error::{BufferError, ChunkError, Error, Side};
 use crate::plan::{Chunks, Plan};
 
 /// Buffers that chunks are filled into, in turn.
@@ -95,38 +95,56 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Stager<B> {
             let side = Side::Destination;
             return Err(BufferError { side, needed_bytes: grain, given_bytes: bytes });
         }
-        Ok(StagedChunks { chunks: plan.chunks(bytes), source, stager: self })
+        let rest = 0..plan.destination_bytes();
+        Ok(StagedChunks { chunks: plan.chunks(bytes), rest, source, stager: self })
     }
 }
 
 /// Chunks that are filled when they are asked for: [`Stager::stage`].
+///
+/// An error, after which there is nothing more, says that the rest of the destination
+/// could not be staged: a buffer has become shorter than it was, or what is left cannot
+/// be cut so finely.
 #[derive(Debug)]
 pub struct StagedChunks<'a, B> {
     chunks: Chunks<'a>,
+    /// What is still to come.
+    rest: Range<u64>,
     source: &'a [u8],
     stager: &'a mut Stager<B>,
 }
 
 impl<B: AsRef<[u8]> + AsMut<[u8]>> Iterator for StagedChunks<'_, B> {
-    type Item = Staged<B>;
+    type Item = Result<Staged<B>, Error>;
 
-    fn next(&mut self) -> Option<Staged<B>> {
-        let chunk = self.chunks.next()?;
+    fn next(&mut self) -> Option<Result<Staged<B>, Error>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let staged = self.fill();
+        self.rest.start = match &staged {
+            Ok(staged) => staged.destination.end,
+            Err(_) => self.rest.end,
+        };
+        Some(staged)
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> StagedChunks<'_, B> {
+    /// Fills the next chunk into the next free buffer.
+    fn fill(&mut self) -> Result<Staged<B>, Error> {
+        let grain_bytes = self.chunks.step();
+        let uncut = || ChunkError::AcrossElement { range: self.rest.clone(), grain_bytes };
+        let chunk = self.chunks.next().ok_or_else(uncut)?;
         // It never ends: the stager itself holds a sender.
-        let mut buffer = self.stager.free.recv().ok()?;
-        let filled = match buffer.as_mut().get_mut(..chunk.len()) {
-            Some(bytes) => chunk.run(self.source, bytes).is_ok(),
-            None => false,
-        };
+        let buffer = self.stager.free.recv().map_err(|_| uncut())?;
         let back = self.stager.back.clone();
-        let staged = Staged {
-            buffer: Some(buffer),
-            length: chunk.len(),
-            destination: chunk.destination(),
-            back,
-        };
-        // Lengths were looked at before; a buffer that has changed its own is no buffer.
-        filled.then_some(staged)
+        let (length, destination) = (chunk.len(), chunk.destination());
+        let mut staged = Staged { buffer: Some(buffer), length, destination, back };
+        let buffer = staged.buffer.as_mut().map(AsMut::as_mut).unwrap_or_default();
+        let whole = buffer.len().min(length);
+        chunk.run(self.source, &mut buffer[..whole])?;
+        Ok(staged)
     }
 }
 

@@ -451,3 +451,10 @@ fn finds() {
     // Rows that go backwards, fetched ahead of a transpose past the caches.
     check(&shape("s64[9,11,1,4]{1,0,2,3:T(1,4,1)E(64)}"), 156_679_482_025_951_226, false);
 }
+
+#[test]
+fn a_destination_beyond_all_memory_is_an_error() {
+    let plan = PlanBuilder::new().pack(&shape("u8[1]{0:T(1152921504606846976)}")).unwrap();
+    let error = plan.run_to_vec(&[1]).unwrap_err();
+    assert_eq!((error.needed_bytes, error.given_bytes), (1 << 60, 0));
+}

@@ -37,7 +37,7 @@ fn everything_arrives_in_order() {
                         memory
                     });
                     for staged in stager.stage(&plan, &source).unwrap() {
-                        engine.send(staged).unwrap();
+                        engine.send(staged.unwrap()).unwrap();
                     }
                     drop(engine);
                     assert!(device.join().unwrap() == expected, "{text}, {buffers} buffers");
@@ -56,7 +56,7 @@ fn a_stager_waits_for_buffers() {
     std::thread::scope(|scope| {
         scope.spawn(move || {
             for staged in stager.stage(&plan, &source).unwrap() {
-                engine.send(staged).unwrap();
+                engine.send(staged.unwrap()).unwrap();
             }
         });
         let first: Staged<Vec<u8>> = filled.recv().unwrap();
@@ -91,7 +91,34 @@ fn a_buffer_outlives_its_stager() {
     let source = source_of(&plan);
     let staged = {
         let mut stager = Stager::new([vec![0; 4096]]);
-        stager.stage(&plan, &source).unwrap().next().unwrap()
+        stager.stage(&plan, &source).unwrap().next().unwrap().unwrap()
     };
     assert!(staged.bytes() == source);
+}
+
+/// A buffer that says another length each time it is asked.
+struct Shrinking(Vec<u8>);
+
+impl AsRef<[u8]> for Shrinking {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsMut<[u8]> for Shrinking {
+    fn as_mut(&mut self) -> &mut [u8] {
+        let left = self.0.len() - 1;
+        &mut self.0[..left]
+    }
+}
+
+#[test]
+fn a_chunk_that_cannot_be_staged_is_an_error_and_the_last() {
+    let plan = Plan::pack(&shape("f32[8,128]{1,0:T(8,128)}")).unwrap();
+    let source = source_of(&plan);
+    let mut stager = Stager::new([Shrinking(vec![0; 1024])]);
+    let mut staged = stager.stage(&plan, &source).unwrap();
+    let error = staged.next().unwrap().err().unwrap();
+    assert_eq!(error.to_string(), "the destination has 1023 bytes, but 1024 are needed");
+    assert!(staged.next().is_none());
 }

@@ -9,3 +9,13 @@ pub(crate) fn huge(bytes: u64) -> memmap2::MmapMut {
     memory.fill(1);
     memory
 }
+
+/// The same, with bytes that differ from their neighbours.
+#[allow(dead_code, reason = "each bench uses its part")]
+pub(crate) fn patterned(bytes: u64) -> memmap2::MmapMut {
+    let mut memory = huge(bytes);
+    for (i, byte) in memory.iter_mut().enumerate() {
+        *byte = (i.wrapping_mul(31) >> 3).to_le_bytes()[0];
+    }
+    memory
+}

@@ -743,7 +743,12 @@ pub unsafe extern "C" fn relayout_plan_chunks(
             let message = format!("chunks of {max_bytes} bytes are more than {MAX_CHUNKS}");
             return Err(Failure(relayout_status::Chunk, message));
         }
-        let list = all.map(relayout_chunk).collect();
+        let list: Vec<relayout_chunk> = all.map(relayout_chunk).collect();
+        let end = list.last().map_or(0, |chunk| chunk.0.destination().end);
+        if end != plan.0.destination_bytes() {
+            let message = format!("the destination cannot be cut from byte {end} on");
+            return Err(Failure(relayout_status::Chunk, message));
+        }
         // SAFETY: by the contract of this function.
         unsafe { give(chunks, relayout_chunks(list)) }
     })

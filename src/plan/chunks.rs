@@ -139,6 +139,11 @@ impl Iterator for Chunks<'_> {
 }
 
 impl Chunks<'_> {
+    /// Bytes from one cut to the next.
+    pub(crate) fn step(&self) -> u64 {
+        self.step
+    }
+
     /// Bytes from here to the next cut.
     fn to_cut(&self) -> u64 {
         match self.offset.checked_sub(self.at) {

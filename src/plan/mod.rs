@@ -7,6 +7,7 @@
 //! side by side share the loops around them (`program.rs`). `drive.rs` walks
 //! what comes out.
 
+mod along;
 mod by_index;
 mod choose;
 mod chunks;
