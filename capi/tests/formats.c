@@ -285,6 +285,28 @@ static void errors(void) {
   CHECK(relayout_chunk_ranges(NULL).source_end == 0);
 }
 
+/* What a thread does last is to destroy its own memory, that of the library too. */
+static void call_at_the_end(void *data) {
+  (void)data;
+  CHECK(relayout_plan_run(NULL, NULL, 0, NULL, 0) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  CHECK(relayout_last_error() != NULL);
+}
+
+static pthread_key_t last;
+
+static void *thread_that_ends(void *data) {
+  CHECK(pthread_setspecific(last, data) == 0);
+  CHECK(relayout_plan_run(NULL, NULL, 0, NULL, 0) == RELAYOUT_STATUS_INVALID_ARGUMENT);
+  return NULL;
+}
+
+static void calls_while_a_thread_ends(void) {
+  pthread_t thread;
+  CHECK(pthread_key_create(&last, call_at_the_end) == 0);
+  CHECK(pthread_create(&thread, NULL, thread_that_ends, &last) == 0);
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
 int main(void) {
   there_and_back("f32[1001,1000]{1,0:T(8,128)}", 0);
   there_and_back("bf16[2001,1100]{1,0:T(8,128)(2,1)}", 0);
@@ -294,6 +316,7 @@ int main(void) {
   shapes_from_arrays();
   options();
   errors();
+  calls_while_a_thread_ends();
   printf("relayout %s: the C interface is as it should be\n", relayout_version());
   return 0;
 }
