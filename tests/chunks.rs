@@ -3,83 +3,10 @@
 
 mod common;
 
-use common::{arb_shape, cases, json_lines, lines, reduced, shape, text};
+use common::{arb_bytes, arb_shape, cases, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
 use relayout::{BitOrder, Chunk, ChunkError, Host, Padding, Plan, PlanBuilder, Shape, Tier};
-
-fn bytes(count: u64, seed: u64) -> Vec<u8> {
-    (0..count).map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
-}
-
-/// What a chunk makes of its part of the source and of its part of the destination.
-fn run(chunk: &Chunk, source: &[u8], before: &[u8]) -> Vec<u8> {
-    let range = |range: std::ops::Range<u64>| range.start as usize..range.end as usize;
-    let part = source[range(chunk.source())].to_vec();
-    let mut destination = before[range(chunk.destination())].to_vec();
-    assert_eq!(destination.len(), chunk.len());
-    chunk.run_part(&part, &mut destination).unwrap();
-
-    // The start of the source does as well, whatever there is before the part.
-    let mut start = bytes(chunk.source().end, 99);
-    start[range(chunk.source())].copy_from_slice(&part);
-    let mut again = before[range(chunk.destination())].to_vec();
-    chunk.run(&start, &mut again).unwrap();
-    assert!(again == destination);
-    destination
-}
-
-fn check(plan: &Plan, max_bytes: u64) {
-    let source = bytes(plan.source_bytes(), 1);
-    let before = bytes(plan.destination_bytes(), 2);
-    let mut whole = before.clone();
-    plan.run(&source, &mut whole).unwrap();
-
-    let chunks: Vec<Chunk> = plan.chunks(max_bytes).collect();
-    assert_eq!(plan.chunks(max_bytes).size_hint(), (chunks.len(), Some(chunks.len())));
-    let mut end = 0;
-    let mut pieces = vec![Vec::new(); chunks.len()];
-    for (i, chunk) in chunks.iter().enumerate() {
-        assert_eq!(chunk.destination().start, end, "{}", plan.explain());
-        end = chunk.destination().end;
-        let most = max_bytes.max(plan.grain_bytes());
-        assert!(chunk.len() as u64 <= most, "{} of {most}\n{}", chunk.len(), plan.explain());
-        assert!(chunk.source().end <= plan.source_bytes());
-        // Any order will do.
-        let i = (i * 7 + 3) % chunks.len();
-        if pieces[i].is_empty() {
-            pieces[i] = run(&chunks[i], &source, &before);
-        }
-    }
-    assert_eq!(end, plan.destination_bytes());
-    for (chunk, piece) in chunks.iter().zip(&mut pieces) {
-        if piece.is_empty() {
-            *piece = run(chunk, &source, &before);
-        }
-    }
-    let pieces = pieces.concat();
-    let wrong = pieces.iter().zip(&whole).position(|(a, b)| a != b);
-    assert_eq!(wrong, None, "chunks of {max_bytes}\n{}", plan.explain());
-}
-
-/// Any range, if it cuts no element.
-fn check_range(plan: &Plan, from: u64, to: u64) {
-    let range = from.min(to)..from.max(to);
-    let source = bytes(plan.source_bytes(), 1);
-    let before = bytes(plan.destination_bytes(), 2);
-    let mut whole = before.clone();
-    plan.run(&source, &mut whole).unwrap();
-    match plan.chunk(range.clone()) {
-        Ok(chunk) => {
-            let expected = &whole[range.start as usize..range.end as usize];
-            assert!(run(&chunk, &source, &before) == expected, "{range:?}\n{}", plan.explain());
-        }
-        Err(error) => {
-            let grain = plan.grain_bytes();
-            let is_cut = !range.start.is_multiple_of(grain) || !range.end.is_multiple_of(grain);
-            assert!(range.is_empty() || is_cut, "{error}\n{}", plan.explain());
-        }
-    }
-}
+use relayout_testing::{Choices, chunks, fill_chunks, fill_range};
 
 fn plans(shape: &Shape, padding: Padding, tier: Tier) -> Vec<Plan> {
     let builder = PlanBuilder::new().padding(padding).tier(tier);
@@ -103,26 +30,18 @@ proptest! {
         ends in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
     ) {
         for plan in plans(&shape, padding, tier) {
-            check(&plan, max_bytes);
+            fill_chunks(&plan, max_bytes);
             let bytes = plan.destination_bytes() as usize + 1;
-            check_range(&plan, ends.0.index(bytes) as u64, ends.1.index(bytes) as u64);
+            let [a, b] = [ends.0, ends.1].map(|end| end.index(bytes) as u64);
+            fill_range(&plan, a.min(b)..a.max(b));
         }
     }
 
+    /// Windows, host arrays at strides, conversions, layouts to layouts; through a
+    /// stager; and chunks of what nobody can run.
     #[test]
-    fn layouts_to_layouts_in_chunks(
-        pair in (arb_shape(), arb_shape()),
-        max_bytes in 1..300_u64,
-    ) {
-        let (from, to) = pair;
-        // The same array, as far as the second layout suits it.
-        let bits = to.element_bits();
-        let layout = to.layout().clone();
-        if from.rank() == to.rank() && from.element_type().image_bits().any(|b| b == bits) {
-            let layout = layout.with_element_bits(bits.into()).unwrap();
-            let to = from.with_layout(layout).unwrap();
-            check(&Plan::between(&from, &to).unwrap(), max_bytes);
-        }
+    fn any_chunks(bytes in arb_bytes()) {
+        chunks(&mut Choices::new(&bytes));
     }
 }
 
@@ -136,10 +55,10 @@ fn layouts_of_tpu_programs_in_chunks() {
         let tier = available[i % available.len()];
         for plan in plans(&shape, Padding::Zero, tier) {
             for max_bytes in [100, 1024, 5000] {
-                check(&plan, max_bytes);
+                fill_chunks(&plan, max_bytes);
             }
             let end = plan.destination_bytes();
-            check_range(&plan, end / 3, end / 3 * 2);
+            fill_range(&plan, end / 3..end / 3 * 2);
         }
     }
 }
@@ -159,7 +78,7 @@ fn strided_destinations_are_cut_between_elements() {
         let plan = PlanBuilder::new().host(host).unpack(&shape).unwrap();
         assert_eq!(plan.grain_bytes(), grain, "{strides:?}");
         for max_bytes in [1, 4, 17, 30, 61, 1000] {
-            check(&plan, max_bytes);
+            fill_chunks(&plan, max_bytes);
         }
     }
 }
@@ -220,7 +139,7 @@ fn finds() {
     let plan = builder.unpack(&shape16).unwrap();
     assert_eq!(plan.grain_bytes(), 30);
     for max_bytes in [1, 8, 30, 40, 60] {
-        check(&plan, max_bytes);
+        fill_chunks(&plan, max_bytes);
     }
     // Chunks in the middle of long loops: each turn used to be looked at.
     for (text, host) in [

@@ -9,52 +9,12 @@ mod common;
 use std::collections::HashSet;
 use std::io::Write as _;
 
-use common::{arb_shape, host_bytes, json_lines, lines, reduced, shape, text};
+use common::{arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
-use relayout::index::ImageMap;
-use relayout::{Layout, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
-
-/// Bytes on either side of a buffer.
-const GUARD: usize = 192;
-
-/// A buffer that begins `ahead` bytes after a multiple of 64. Sources end where
-/// their allocation does, so that AddressSanitizer sees what is read beyond.
-struct Buffer {
-    bytes: Vec<u8>,
-    start: usize,
-    length: usize,
-}
-
-impl Buffer {
-    fn new(length: usize, ahead: usize, byte: u8) -> Buffer {
-        let bytes = vec![byte; length + 2 * GUARD];
-        let to_aligned = bytes.as_ptr().addr().wrapping_neg() % 64;
-        Buffer { start: to_aligned + 64 + ahead % 64, length, bytes }
-    }
-
-    fn of(bytes: &[u8], ahead: usize) -> Buffer {
-        let mut buffer = Buffer::new(bytes.len(), ahead, 0x5a);
-        buffer.inside().copy_from_slice(bytes);
-        buffer.bytes.truncate(buffer.start + buffer.length);
-        buffer.bytes.shrink_to_fit();
-        // It may have moved.
-        let to_aligned = buffer.bytes.as_ptr().addr().wrapping_neg() % 64;
-        let start = (to_aligned + ahead % 64).min(buffer.start);
-        buffer.bytes.copy_within(buffer.start.., start);
-        buffer.bytes.truncate(start + buffer.length);
-        buffer.start = start;
-        buffer
-    }
-
-    fn inside(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.length]
-    }
-
-    fn guards_are(&self, byte: u8) -> bool {
-        let (before, rest) = self.bytes.split_at(self.start);
-        before.iter().chain(&rest[self.length..]).all(|&b| b == byte)
-    }
-}
+use relayout::{Padding, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout_testing::{
+    Buffer, Choices, another_layout, differential, element_mask, roundtrip, small_shape,
+};
 
 /// A pair of layouts, with what the oracle makes of some source.
 struct Case {
@@ -92,7 +52,7 @@ impl Case {
 
     fn check_plan(&self, plan: &Plan, expected: &[u8], ahead: (usize, usize), poison: u8) {
         let mut source = Buffer::of(&self.source, ahead.0);
-        let mut destination = Buffer::new(expected.len(), ahead.1, poison);
+        let mut destination = Buffer::poisoned(expected.len(), ahead.1, poison);
         plan.run(source.inside(), destination.inside()).unwrap();
         let wrong = destination.inside().iter().zip(expected).position(|(a, b)| a != b);
         if let Some(i) = wrong {
@@ -127,21 +87,6 @@ fn poison_padding(shape: &Shape, image: &mut [u8]) {
     for (byte, mask) in image.iter_mut().zip(element_mask(shape)) {
         *byte = *byte & mask | 0xc9 & !mask;
     }
-}
-
-/// The bits of an image that belong to elements.
-fn element_mask(shape: &Shape) -> Vec<u8> {
-    let map = ImageMap::new(shape).unwrap();
-    let bits = u64::from(shape.element_bits());
-    let mut mask = vec![0; shape.sizes().unwrap().image_bytes as usize];
-    for k in 0..map.image_elements() {
-        if map.logical_index(k).unwrap().is_some() {
-            for bit in k * bits..(k + 1) * bits {
-                mask[(bit / 8) as usize] |= 1 << (bit % 8);
-            }
-        }
-    }
-    mask
 }
 
 /// Prints which tiers run here, and fails where `RELAYOUT_EXPECT_TIERS` names
@@ -470,27 +415,12 @@ fn plans_can_be_shared_between_threads() {
     is_shared(&plan);
 }
 
-/// The same array in two layouts that proptest makes up.
-fn arb_pair() -> impl Strategy<Value = (Shape, Shape)> {
-    (arb_shape(), arb_shape(), any::<prop::sample::Index>()).prop_map(|(to, other, rotate)| {
-        // The other's tiles, and another order.
-        let mut order: Vec<usize> = (0..to.rank()).collect();
-        order.rotate_left(rotate.index(to.rank().max(1)));
-        let mut layout =
-            Layout::new(order).unwrap().with_tiles(other.layout().tiles().to_vec()).unwrap();
-        let widths: Vec<u32> = to.element_type().image_bits().collect();
-        if let Some(&bits) = widths.get(rotate.index(widths.len() + 1)) {
-            layout = layout.with_element_bits(bits.into()).unwrap();
-        }
-        (to.with_layout(layout).unwrap(), to)
-    })
-}
-
 proptest! {
     #[test]
-    fn random_layouts((from, to) in arb_pair(), addresses in any::<(usize, usize)>()) {
-        let small = |shape: &Shape| shape.sizes().unwrap().image_elements < 20_000;
-        prop_assume!(small(&from) && small(&to));
+    fn random_layouts(bytes in arb_bytes(), addresses in any::<(usize, usize)>()) {
+        let choices = &mut Choices::new(&bytes);
+        let from = small_shape(choices, 4000);
+        let to = another_layout(choices, &from, 4000);
         for case in [Case::new(&from, &to), Case::pack(&to), Case::unpack(&from)] {
             for tier in Tier::available() {
                 let builder = PlanBuilder::new().tier(tier).streaming(addresses.0 % 2 == 0);
@@ -498,5 +428,15 @@ proptest! {
                 case.check(builder, (0, 0), 0x11);
             }
         }
+    }
+
+    #[test]
+    fn any_layout_to_any(bytes in arb_bytes()) {
+        differential(&mut Choices::new(&bytes));
+    }
+
+    #[test]
+    fn there_and_back(bytes in arb_bytes()) {
+        roundtrip(&mut Choices::new(&bytes));
     }
 }

@@ -4,10 +4,11 @@ mod common;
 
 use std::collections::HashSet;
 
-use common::{arb_any_layout, arb_shape};
+use common::{arb_any_layout, arb_bytes, arb_shape};
 use proptest::prelude::*;
 use relayout::index::{ImageMap, linear_index, linear_index_with_tile};
 use relayout::{AnyShape, ElementType, Layout, Shape, Tile, Tuple, oracle};
+use relayout_testing::{Choices, index};
 
 proptest! {
     #[test]
@@ -45,6 +46,12 @@ proptest! {
             let k = map.image_element(&index).unwrap();
             prop_assert_eq!(map.logical_index(k).unwrap(), Some(index));
         }
+    }
+
+    /// The same at the edges of absurd shapes, whose sizes never wrap.
+    #[test]
+    fn any_map_has_an_inverse(bytes in arb_bytes()) {
+        index(&mut Choices::new(&bytes));
     }
 
     /// A shape with one tile is the document's formula, which is written

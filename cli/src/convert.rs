@@ -92,7 +92,7 @@ pub(crate) struct ConvertArguments {
 pub(crate) fn pack(arguments: &PackArguments) -> Result<(), Failure> {
     let target = Target::parse(&arguments.to)?;
     let output = Output::new(&arguments.output.output, arguments.output.force)?;
-    let array = npy::read(&arguments.input)?;
+    let array = npy::read(Input::open(&arguments.input)?)?;
     let to = target.for_array(&arguments.input, &array)?;
     let dimensions = 0..array.bounds.len();
     let minor_to_major: Vec<usize> = match array.order {

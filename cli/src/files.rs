@@ -48,7 +48,12 @@ impl Input {
             let known = metadata.is_file() && metadata.len() > 0;
             (Box::new(file), known.then_some(metadata.len()))
         };
-        Ok(Input { path: path.to_owned(), reader, length_bytes, position: 0 })
+        Ok(Input::new(path, reader, length_bytes))
+    }
+
+    /// An input of a name, of so many bytes if that is known.
+    pub(crate) fn new(path: &Path, reader: Box<dyn Read>, length_bytes: Option<u64>) -> Self {
+        Input { path: path.to_owned(), reader, length_bytes, position: 0 }
     }
 
     /// A failure about this input.

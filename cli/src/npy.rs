@@ -5,8 +5,6 @@
 //! of one byte, which is how NumPy stores `float8_e5m2`; that is read as one
 //! byte of raw data, since the element type comes from the shape anyway.
 
-use std::path::Path;
-
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 
 use crate::failure::Failure;
@@ -30,9 +28,8 @@ pub(crate) struct Array {
     pub(crate) data: Bytes,
 }
 
-/// Reads the NumPy file at `path`.
-pub(crate) fn read(path: &Path) -> Result<Array, Failure> {
-    let mut input = Input::open(path)?;
+/// Reads a NumPy file.
+pub(crate) fn read(mut input: Input) -> Result<Array, Failure> {
     let header = read_header(&mut input)?;
     let DType::Plain(type_str) = header.dtype() else {
         return Err(input.failed("holds records, not the elements of one type"));

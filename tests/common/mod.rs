@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use relayout::{AnyShape, Bound, ElementType, Layout, Shape, Split, Tile, TileEntry};
+use relayout::{AnyShape, Bound, ElementType, Shape, Split};
+use relayout_testing::{Choices, small_shape};
 use serde_json::Value;
 
 /// The lines of a corpus file. Its README tells where each comes from.
@@ -58,30 +59,14 @@ pub(crate) fn cases(usual: u32) -> ProptestConfig {
     ProptestConfig { cases: asked.unwrap_or(usual), ..ProptestConfig::default() }
 }
 
-/// A small array of any element type in any layout: up to four dimensions,
-/// three tiles, combined dimensions, tiles longer than the rank, zero bounds.
+/// What the decisions of the generators are made from.
+pub(crate) fn arb_bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(any::<u8>(), 0..120)
+}
+
+/// A small array of any element type in any layout.
 pub(crate) fn arb_shape() -> impl Strategy<Value = Shape> {
-    let bound = prop_oneof![8 => 1..12_u64, 1 => Just(0_u64), 1 => Just(1_u64)];
-    (prop::collection::vec(bound, 0..5), prop::collection::vec(arb_tile(), 0..4))
-        .prop_flat_map(|(bounds, tiles)| {
-            let order: Vec<usize> = (0..bounds.len()).collect();
-            (
-                Just(bounds),
-                Just(tiles),
-                Just(order).prop_shuffle(),
-                any::<prop::sample::Index>(),
-                any::<prop::sample::Index>(),
-            )
-        })
-        .prop_map(|(bounds, tiles, order, element_type, bits)| {
-            let element_type = *element_type.get(ElementType::ALL);
-            let mut layout = Layout::new(order).unwrap().with_tiles(tiles).unwrap();
-            let widths: Vec<u32> = element_type.image_bits().collect();
-            if let Some(&bits) = widths.get(bits.index(widths.len() + 1)) {
-                layout = layout.with_element_bits(bits.into()).unwrap();
-            }
-            Shape::new(element_type, bounds, layout).unwrap()
-        })
+    arb_bytes().prop_map(|bytes| small_shape(&mut Choices::new(&bytes), 4000))
 }
 
 /// A shape with attributes of every kind and dynamic bounds, to be printed and
@@ -140,16 +125,5 @@ pub(crate) fn arb_any_layout() -> impl Strategy<Value = Shape> {
         };
         let dimensions: Vec<Bound> = shape.dimensions().iter().enumerate().map(bound).collect();
         Shape::new(shape.element_type(), dimensions, layout).unwrap()
-    })
-}
-
-fn arb_tile() -> impl Strategy<Value = Tile> {
-    let entry = prop_oneof![
-        6 => (1..6_u64).prop_map(TileEntry::Bound),
-        1 => Just(TileEntry::Combine),
-    ];
-    (prop::collection::vec(entry, 0..3), 1..6_u64).prop_map(|(mut entries, last)| {
-        entries.push(TileEntry::Bound(last));
-        Tile::new(entries).unwrap()
     })
 }
