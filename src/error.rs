@@ -267,7 +267,7 @@ pub enum HostError {
     /// Negative strides lead to before the buffer.
     BeforeBuffer {
         /// Where the lowest element would begin, in bytes.
-        bytes: i64,
+        bytes: i128,
     },
     /// Elements of the type fill whole bytes.
     NotPackable {
@@ -292,8 +292,20 @@ pub enum HostError {
     },
     /// A view has gaps between its elements.
     Gaps,
-    /// The array reaches 2⁶³ bits or further.
-    TooLarge,
+    /// The first element is 2⁶³ bits from the start of the buffer or further.
+    StartTooFar {
+        /// Where it is, in bytes.
+        bytes: i128,
+    },
+    /// The elements of a dimension reach 2⁶³ bits or further.
+    TooLarge {
+        /// The dimension.
+        dimension: usize,
+        /// How many elements it has: of a window, how many the whole array has.
+        bound: u64,
+        /// What lies between the starts of two of them, in bits.
+        stride_bits: i128,
+    },
 }
 
 /// In what two shapes differ that should describe the same array.
@@ -339,7 +351,9 @@ pub enum ChunkError {
     AcrossElement {
         /// The range, in bytes.
         range: Range<u64>,
-        /// Chunks of so many bytes can be had everywhere.
+        /// The destination can be cut at this byte …
+        offset_bytes: u64,
+        /// … and every so many from there on.
         grain_bytes: u64,
     },
 }
@@ -578,7 +592,14 @@ impl fmt::Display for HostError {
                 "the view has gaps between its elements; take the array that it is a view of, \
                  with a window or with strides",
             ),
-            HostError::TooLarge => f.write_str("the host array reaches 2^63 bits or further"),
+            HostError::StartTooFar { bytes } => {
+                write!(f, "the host array starts at byte {bytes}, which is 2^63 bits or further on")
+            }
+            HostError::TooLarge { dimension, bound, stride_bits } => write!(
+                f,
+                "dimension {dimension} of the host array has {bound} elements with a stride of \
+                 {stride_bits} bits, which reach 2^63 bits or further"
+            ),
         }
     }
 }
@@ -598,10 +619,14 @@ impl fmt::Display for ChunkError {
                     )
                 }
             }
-            ChunkError::AcrossElement { range: Range { start, end }, grain_bytes } => write!(
+            ChunkError::AcrossElement {
+                range: Range { start, end },
+                offset_bytes,
+                grain_bytes,
+            } => write!(
                 f,
                 "an element lies across an end of the range {start}..{end} of the destination, \
-                 which can be cut every {grain_bytes} bytes"
+                 which can be cut at byte {offset_bytes} and every {grain_bytes} bytes from there on"
             ),
         }
     }

@@ -213,8 +213,7 @@ impl Host {
                 .ok_or(HostError::NotPackable { element_type })?,
         };
         let (start, strides, is_whole) = self.strides(bounds, element_bits.into())?;
-        let start =
-            start.checked_add(i128::from(self.start_bytes) * 8).ok_or(HostError::TooLarge)?;
+        let start = start + i128::from(self.start_bytes) * 8;
         let place = HostPlace::new(start, &strides, bounds, element_bits)?;
         let is_whole = is_whole && self.start_bytes == 0;
         Ok(HostPlace { is_whole, most_first: self.packed == Some(BitOrder::MostFirst), ..place })
@@ -244,8 +243,8 @@ impl Host {
                 let strides = dense(whole, bits)?;
                 let mut at = 0_i128;
                 for (&index, &stride) in start.iter().zip(&strides) {
-                    // Both are within an array whose last element has a place.
-                    at += i128::from(index).checked_mul(stride).ok_or(HostError::TooLarge)?;
+                    // Within an array whose last element is below MOST_BITS.
+                    at += i128::from(index) * stride;
                 }
                 Ok((at, strides, false))
             }
@@ -308,14 +307,17 @@ pub(crate) fn check_window(start: &[u64], sizes: &[u64], whole: &[u64]) -> Resul
 
 /// The strides of a dense row-major array.
 fn dense(bounds: &[u64], bits: i128) -> Result<Vec<i128>, HostError> {
-    let mut stride = bits;
+    if bounds.contains(&0) {
+        return Ok(vec![0; bounds.len()]);
+    }
+    let mut stride_bits = bits;
     let mut strides = Vec::with_capacity(bounds.len());
-    for &bound in bounds.iter().rev() {
-        strides.push(stride);
-        stride = stride
+    for (dimension, &bound) in bounds.iter().enumerate().rev() {
+        strides.push(stride_bits);
+        stride_bits = stride_bits
             .checked_mul(bound.into())
             .filter(|&stride| stride < MOST_BITS)
-            .ok_or(HostError::TooLarge)?;
+            .ok_or(HostError::TooLarge { dimension, bound, stride_bits })?;
     }
     strides.reverse();
     Ok(strides)
@@ -339,39 +341,52 @@ pub(crate) struct HostPlace {
 }
 
 impl HostPlace {
-    fn new(start: i128, strides: &[i128], bounds: &[u64], bits: u32) -> Result<Self, HostError> {
+    fn new(
+        start: i128,
+        strides: &[i128],
+        bounds: &[u64],
+        element_bits: u32,
+    ) -> Result<Self, HostError> {
         let is_empty = bounds.contains(&0);
-        let (mut first, mut last) = (start, start);
-        for (&stride, &bound) in strides.iter().zip(bounds).filter(|_| !is_empty) {
-            let reach = i128::from(bound - 1).checked_mul(stride).ok_or(HostError::TooLarge)?;
-            let end = if reach < 0 { &mut first } else { &mut last };
-            *end = end.checked_add(reach).ok_or(HostError::TooLarge)?;
+        let bits = i128::from(element_bits);
+        if start + bits >= MOST_BITS {
+            return Err(HostError::StartTooFar { bytes: start / 8 });
+        }
+        let (mut first, mut end) = (start, start + bits);
+        let mut moves = Vec::with_capacity(strides.len());
+        for (dimension, (&stride_bits, &bound)) in strides.iter().zip(bounds).enumerate() {
+            // Of a bound of 1 or 0, a stride of any size moves nothing.
+            if bound <= 1 || is_empty {
+                moves.push(0);
+                continue;
+            }
+            let too_large = HostError::TooLarge { dimension, bound, stride_bits };
+            let reach = i128::from(bound - 1).checked_mul(stride_bits).ok_or(too_large)?;
+            let way = if reach < 0 { &mut first } else { &mut end };
+            *way += reach;
+            // Of up to 64 dimensions, none reaches further, so the sums are far from
+            // overflowing.
+            if reach <= -MOST_BITS || end >= MOST_BITS {
+                return Err(too_large);
+            }
+            let stride = i64::try_from(stride_bits).map_err(|_| too_large)?;
+            moves.push(stride.cast_unsigned());
         }
         if first < 0 {
             // In bytes, which is what the strides were given in.
-            let bytes = first.div_euclid(8).try_into().map_err(|_| HostError::TooLarge)?;
-            return Err(HostError::BeforeBuffer { bytes });
+            return Err(HostError::BeforeBuffer { bytes: first.div_euclid(8) });
         }
-        let end = if is_empty { 0 } else { last.saturating_add(bits.into()) };
-        if end >= MOST_BITS || start >= MOST_BITS {
-            return Err(HostError::TooLarge);
+        if is_empty {
+            end = 0;
         }
-        let too_large = |_| HostError::TooLarge;
+        // Neither is negative, and both are below MOST_BITS.
+        let unsigned = |n: i128| u64::try_from(n).unwrap_or(u64::MAX);
         Ok(HostPlace {
-            element_bits: bits,
+            element_bits,
             most_first: false,
-            start: start.try_into().map_err(too_large)?,
-            // Of a bound of 1 or 0, a stride of any size moves nothing.
-            strides: strides
-                .iter()
-                .zip(bounds)
-                .map(|(&stride, &bound)| {
-                    let moves = bound > 1 && !is_empty;
-                    let stride = if moves { stride } else { 0 };
-                    i64::try_from(stride).map(i64::cast_unsigned).map_err(too_large)
-                })
-                .collect::<Result<_, _>>()?,
-            bytes: (end.try_into().map(|bits: u64| bits.div_ceil(8))).map_err(too_large)?,
+            start: unsigned(start),
+            strides: moves,
+            bytes: unsigned(end).div_ceil(8),
             is_whole: false,
         })
     }

@@ -39,7 +39,7 @@
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use crate::error::{BufferError, ChunkError, Error, Side};
+use crate::error::{BufferError, Error, Side};
 use crate::plan::{Chunks, Plan};
 
 /// Buffers that chunks are filled into, in turn.
@@ -133,8 +133,8 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Iterator for StagedChunks<'_, B> {
 impl<B: AsRef<[u8]> + AsMut<[u8]>> StagedChunks<'_, B> {
     /// Fills the next chunk into the next free buffer.
     fn fill(&mut self) -> Result<Staged<B>, Error> {
-        let grain_bytes = self.chunks.step();
-        let uncut = || ChunkError::AcrossElement { range: self.rest.clone(), grain_bytes };
+        let (plan, rest) = (self.chunks.plan(), &self.rest);
+        let uncut = || plan.across_element(rest.clone());
         let chunk = self.chunks.next().ok_or_else(uncut)?;
         // It never ends: the stager itself holds a sender.
         let buffer = self.stager.free.recv().map_err(|_| uncut())?;

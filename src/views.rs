@@ -95,19 +95,16 @@ impl PlanBuilder {
             return Err(HostError::Bound { dimension, view, bound }.into());
         }
         let width = i64::try_from(size_of::<T>()).unwrap_or(i64::MAX);
-        let bytes = |stride: &isize| {
-            i64::try_from(*stride)
-                .ok()
-                .and_then(|n| n.checked_mul(width))
-                .ok_or(HostError::TooLarge)
-        };
-        let strides: Vec<i64> = strides.iter().map(bytes).collect::<Result<_, _>>()?;
+        // Views are in memory. What saturates belongs to a bound of 1 or 0, and counts for
+        // nothing.
+        let bytes = |&stride: &isize| i64::try_from(stride).unwrap_or(i64::MAX);
+        let strides: Vec<i64> = strides.iter().map(|s| bytes(s).saturating_mul(width)).collect();
         // Where strides are negative, the first element is not at the lowest address.
-        let mut start = 0_u64;
-        for (stride, &bound) in strides.iter().zip(&sizes).filter(|(stride, _)| **stride < 0) {
-            let reach = stride.unsigned_abs().checked_mul(bound.saturating_sub(1));
-            start = reach.and_then(|n| n.checked_add(start)).ok_or(HostError::TooLarge)?;
-        }
+        let reach = |(stride, bound): (&i64, &u64)| match bound.saturating_sub(1) {
+            steps if *stride < 0 => stride.unsigned_abs().saturating_mul(steps),
+            _ => 0,
+        };
+        let start = strides.iter().zip(&sizes).map(reach).fold(0, u64::saturating_add);
         Ok(self.the_host().with_strides(strides).starting_at(start))
     }
 }

@@ -80,6 +80,11 @@ fn strided_destinations_are_cut_between_elements() {
         for max_bytes in [1, 4, 17, 30, 61, 1000] {
             fill_chunks(&plan, max_bytes);
         }
+        // From the first element on.
+        let end = plan.destination_bytes();
+        for from in [0, 1, start + grain, start + 2 * grain, start + 2 * grain + 2] {
+            fill_range(&plan, from..end);
+        }
     }
 }
 
@@ -122,7 +127,7 @@ fn ranges_that_are_no_chunks() {
         assert_eq!(error, ChunkError::NoSuchRange { range, destination_bytes: 4096 });
     }
     let error = plan.chunk(2..8).unwrap_err();
-    assert_eq!(error, ChunkError::AcrossElement { range: 2..8, grain_bytes: 4 });
+    assert_eq!(error, ChunkError::AcrossElement { range: 2..8, offset_bytes: 0, grain_bytes: 4 });
     let chunk = plan.chunk(512..1024).unwrap();
     assert!(chunk.run(&[0; 1023], &mut [0; 512]).is_err());
     assert!(chunk.run(&[0; 1024], &mut [0; 511]).is_err());

@@ -126,16 +126,25 @@ fn host_arrays_that_cannot_be() {
             error(f32, Host::window([3, 7], [0, u64::MAX]), pack),
             HostError::WindowOutOfBounds { dimension: 1, start: u64::MAX, size: 5, bound: 7 }
         );
-        for host in [
-            Host::strided([i64::MAX, 4]),
-            Host::strided([1 << 60, 4]),
-            Host::window([1 << 40, 1 << 40], [0, 0]),
-            Host::dense().starting_at(u64::MAX),
+        let too_large =
+            |dimension, bound, stride_bits| HostError::TooLarge { dimension, bound, stride_bits };
+        for (host, expected) in [
+            (Host::strided([i64::MAX, 4]), too_large(0, 3, 8 * i128::from(i64::MAX))),
+            (Host::strided([i64::MIN, 4]), too_large(0, 3, 8 * i128::from(i64::MIN))),
+            (Host::strided([1 << 59, 4]), too_large(0, 3, 1 << 62)),
+            (Host::strided([20, 1 << 60]), too_large(1, 5, 1 << 63)),
+            (Host::window([1 << 40, 1 << 40], [0, 0]), too_large(0, 1 << 40, 1 << 45)),
+            (Host::window([4, u64::MAX], [0, 0]), too_large(1, u64::MAX, 32)),
+            (
+                Host::dense().starting_at(u64::MAX),
+                HostError::StartTooFar { bytes: u64::MAX.into() },
+            ),
         ] {
-            assert_eq!(error(f32, host, pack), HostError::TooLarge);
+            assert_eq!(error(f32, host, pack), expected);
         }
-        let error = error(f32, Host::strided([i64::MIN, 4]), pack);
-        assert!(matches!(error, HostError::BeforeBuffer { .. } | HostError::TooLarge), "{error}");
+        let strides = Host::strided([-(1 << 58), 4]);
+        let before = HostError::BeforeBuffer { bytes: -(1 << 59) };
+        assert_eq!(error(f32, strides, pack), before);
     }
     // Who reads may read twice; who writes may not.
     for (strides, dimension) in [([0, 4], 0), ([20, 3], 1), ([16, 4], 0), ([4, 8], 1), ([20, 0], 1)]

@@ -138,10 +138,9 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-impl Chunks<'_> {
-    /// Bytes from one cut to the next.
-    pub(crate) fn step(&self) -> u64 {
-        self.step
+impl<'a> Chunks<'a> {
+    pub(crate) fn plan(&self) -> &'a Plan {
+        self.plan
     }
 
     /// Bytes from here to the next cut.
@@ -261,10 +260,22 @@ impl Plan {
 
     /// Bytes of the smallest chunks that the destination can be cut into everywhere: an
     /// element, or more where host arrays have strides that are no multiples of each
-    /// other.
+    /// other. They are counted from where the first element begins, which in an image
+    /// and in a dense host array is byte 0.
     #[must_use]
     pub fn grain_bytes(&self) -> u64 {
-        self.cuts().last().map_or(self.destination_bytes().max(1), |&(_, step)| step)
+        self.grain().1
+    }
+
+    /// Where it can be cut first, and every so many bytes from there on.
+    fn grain(&self) -> (u64, u64) {
+        self.cuts().last().copied().unwrap_or((0, self.destination_bytes().max(1)))
+    }
+
+    /// Why a range is no chunk.
+    pub(crate) fn across_element(&self, range: Range<u64>) -> ChunkError {
+        let (offset_bytes, grain_bytes) = self.grain();
+        ChunkError::AcrossElement { range, offset_bytes, grain_bytes }
     }
 
     /// The chunk that is this range of the destination, in bytes.
@@ -278,8 +289,7 @@ impl Plan {
         if range.is_empty() || range.end > destination_bytes {
             return Err(ChunkError::NoSuchRange { range, destination_bytes });
         }
-        let grain_bytes = self.grain_bytes();
-        let across = || ChunkError::AcrossElement { range: range.clone(), grain_bytes };
+        let across = || self.across_element(range.clone());
         match &self.body {
             Body::Program { recipe, .. } => {
                 chunk_of(recipe, &range, 1, &mut Vec::new()).ok_or_else(across)

@@ -210,8 +210,8 @@ impl PlanBuilder {
     ///
     /// As there, and a host array or a window that cannot be.
     pub fn pack(&self, shape: &Shape) -> Result<Plan, Error> {
-        let from = Side::host(shape, &self.host, Which::Source, self.the_window())?;
         let to = Side::image(shape, self.the_window())?;
+        let from = Side::host(shape, &self.host, Which::Source, self.the_window())?;
         self.plan(shape.in_host_layout(), &from, shape.clone(), &to)
     }
 
