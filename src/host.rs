@@ -228,13 +228,12 @@ impl Host {
         match &self.place {
             Place::Dense => Ok((0, dense(bounds, bits)?, true)),
             Place::Strided(byte_strides) => {
+                // Packed elements have a stride of their own.
+                let is_packed = self.packed.is_some() && rank > 0;
+                count(byte_strides.len(), rank - usize::from(is_packed))?;
                 let mut strides: Vec<i128> =
                     byte_strides.iter().map(|&stride| i128::from(stride) * 8).collect();
-                if self.packed.is_some() && rank > 0 {
-                    count(strides.len(), rank - 1)?;
-                    strides.push(bits);
-                }
-                count(strides.len(), rank)?;
+                strides.extend(is_packed.then_some(bits));
                 Ok((0, strides, false))
             }
             Place::Window { bounds: whole, start } => {
