@@ -1,97 +1,13 @@
 //! The tool as its users meet it: commands, files, exit codes.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use common::{Scratch, data, fails, npy, numpy, ok, relayout_with};
 use relayout::{Shape, oracle};
 use serde_json::Value;
-
-/// A folder of the test's own, removed at its end.
-struct Scratch(tempfile::TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        Scratch(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path().join(name).display().to_string()
-    }
-
-    fn file(&self, name: &str, bytes: &[u8]) -> String {
-        let path = self.path(name);
-        fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    /// The files that are there.
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-}
-
-/// What a command printed, and how it ended.
-struct Outcome {
-    code: i32,
-    stdout: Vec<u8>,
-    stderr: String,
-}
-
-impl Outcome {
-    fn text(&self) -> &str {
-        std::str::from_utf8(&self.stdout).unwrap()
-    }
-
-    fn lines(&self) -> Vec<&str> {
-        self.text().lines().collect()
-    }
-
-    fn json(&self) -> Vec<Value> {
-        self.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-}
-
-fn relayout_with(arguments: &[&str], stdin: impl Into<Vec<u8>>) -> Outcome {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_relayout"));
-    let output = command.args(arguments).write_stdin(stdin).output().unwrap();
-    Outcome {
-        code: output.status.code().expect("ended by itself"),
-        stdout: output.stdout,
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// A command that must succeed and be silent on standard error.
-fn ok(arguments: &[&str]) -> Outcome {
-    let outcome = relayout_with(arguments, "");
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{arguments:?}");
-    outcome
-}
-
-/// A command that must fail with `code`, printing nothing but an error that
-/// holds each of `parts`.
-fn fails(code: i32, arguments: &[&str], parts: &[&str]) {
-    let outcome = relayout_with(arguments, "");
-    assert_eq!(outcome.code, code, "{arguments:?}: {}", outcome.stderr);
-    assert_eq!(outcome.text(), "", "{arguments:?}");
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{arguments:?}: {:?} in {}", part, outcome.stderr);
-    }
-}
-
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name)
-}
-
-fn numpy(name: &str) -> String {
-    data("numpy").join(format!("{name}.npy")).display().to_string()
-}
 
 /// The image of host bytes, by the library.
 fn image(text: &str, host: &[u8]) -> Vec<u8> {
@@ -99,16 +15,6 @@ fn image(text: &str, host: &[u8]) -> Vec<u8> {
     let mut image = vec![0; shape.sizes().unwrap().image_bytes as usize];
     oracle::pack(&shape, host, &mut image).unwrap();
     image
-}
-
-/// A NumPy file as NumPy 1 writes it.
-fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
-    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
-    file.extend(header.bytes());
-    file.extend(data);
-    file
 }
 
 // parse
@@ -646,61 +552,6 @@ fn a_replaced_file_keeps_its_permissions_and_a_device_needs_no_force() {
     // The report does not mix with what a device carries.
     let outcome = relayout_with(&["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/stdout"], "");
     assert_eq!((outcome.code, outcome.stdout.len()), (0, 240));
-}
-
-#[test]
-fn a_full_disk_is_a_failure() {
-    if !Path::new("/dev/full").exists() {
-        eprintln!("skipped: there is no /dev/full");
-        return;
-    }
-    let pack = ["pack", &numpy("f32"), "--to", "{1,0}", "-o", "/dev/full"];
-    fails(1, &[&pack[..], &["--force"]].concat(), &["/dev/full"]);
-}
-
-#[test]
-fn damaged_numpy_files_are_refused() {
-    let scratch = Scratch::new();
-    let whole = fs::read(numpy("f32")).unwrap();
-    let refuse = |bytes: &[u8], parts: &[&str]| {
-        let file = scratch.file("bad.npy", bytes);
-        fails(1, &["pack", &file, "--to", "f32[6,10]", "-o", "-"], parts);
-    };
-    for length in (0..128).chain([whole.len() - 1]) {
-        refuse(&whole[..length], &["bad.npy"]);
-    }
-    refuse(&[&whole[..], &[0]].concat(), &["holds 241 bytes", "needs 240"]);
-    let mut version = whole.clone();
-    version[6] = 4;
-    refuse(&version, &["version 4.0"]);
-    refuse(b"PK\x03\x04 not an npy file", &["does not begin"]);
-    refuse(&npy("<f4", "(9223372036854775807, 9223372036854775807)", &[]), &["2^64 bytes or more"]);
-    refuse(&npy("<f4", "(4611686018427387904,)", &[0; 8]), &["2^64 bytes"]);
-    refuse(&npy("<f4", "(1099511627776,)", &[0; 8]), &["holds 8 bytes"]);
-    refuse(&npy("<f4", "(-1,)", &[]), &["bad.npy"]);
-    refuse(&npy("<f4", "(3", &[]), &["bad.npy"]);
-    refuse(&npy("<f4", &format!("{}{}", "(".repeat(5000), ")".repeat(5000)), &[]), &["deeper"]);
-    refuse(&npy("<M8[ns]", "(3,)", &[0; 24]), &["M8"]);
-    let mut long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec();
-    long.extend([b' '; 64]);
-    refuse(&long, &["claims 4294967295 bytes"]);
-}
-
-#[test]
-fn a_shape_larger_than_memory_is_refused() {
-    if !Path::new("/proc/meminfo").exists() {
-        eprintln!("skipped: this system does not tell how much memory is free");
-        return;
-    }
-    // A device without end is not read until memory is full.
-    let unpack = ["unpack", "/dev/zero", "--from", "u8[1000000000000]", "-o", "-"];
-    fails(1, &unpack, &["1000000000000 bytes", "memory"]);
-    let scratch = Scratch::new();
-    let file = scratch.file("one.npy", &npy("|u1", "(1,)", &[1]));
-    for tile in ["1152921504606846976", "1099511627776"] {
-        let shape = format!("u8[1]{{0:T({tile})}}");
-        fails(1, &["pack", &file, "--to", &shape, "-o", "-"], &[tile, "bytes", "memory"]);
-    }
 }
 
 // The whole tool
