@@ -1,36 +1,9 @@
-/* The C interface: the four formats there and back, chunks, threads, options, errors.
+/* The C interface: the four formats there and back, chunks, threads, options.
  * examples/c/Makefile builds and runs it under AddressSanitizer. */
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "relayout.h"
-
-#define CHECK(condition)                                                       \
-  do {                                                                         \
-    if (!(condition)) {                                                        \
-      fprintf(stderr, "%s:%d: %s\nlast error: %s\n", __FILE__, __LINE__,       \
-              #condition, relayout_last_error());                              \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
-#define OK(call) CHECK((call) == RELAYOUT_STATUS_OK)
-
-static relayout_shape *parse(const char *text) {
-  relayout_shape *shape = NULL;
-  OK(relayout_shape_parse(text, &shape));
-  return shape;
-}
-
-static unsigned char *bytes(uint64_t count) {
-  unsigned char *start = malloc(count > 0 ? count : 1);
-  CHECK(start != NULL);
-  for (uint64_t i = 0; i < count; i++)
-    start[i] = (unsigned char)((i * 0x9e3779b97f4a7c15u) >> 56);
-  return start;
-}
+#include "check.h"
 
 /* A pool that starts its threads each time. */
 struct work {
@@ -214,77 +187,6 @@ static void options(void) {
   relayout_shape_free(shape);
 }
 
-static void errors(void) {
-  relayout_shape *shape = NULL;
-  CHECK(relayout_shape_parse("f32[3", &shape) == RELAYOUT_STATUS_PARSE);
-  CHECK(relayout_shape_parse("f32[3]\xff", &shape) == RELAYOUT_STATUS_PARSE);
-  CHECK(relayout_shape_parse(NULL, &shape) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  CHECK(shape == NULL);
-  CHECK(relayout_shape_parse("f32[3]", NULL) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  CHECK(relayout_plan_pack(NULL, NULL, NULL) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-
-  shape = parse("f32[8,128]{1,0:T(8,128)}");
-  relayout_shape *other = parse("f32[8,129]{1,0:T(8,128)}");
-  relayout_plan *plan = NULL;
-  CHECK(relayout_plan_between(shape, other, NULL, &plan) == RELAYOUT_STATUS_MISMATCH);
-  CHECK(plan == NULL);
-  OK(relayout_plan_between(shape, shape, NULL, &plan));
-  unsigned char *a = bytes(8192), *b = bytes(4096);
-  CHECK(relayout_plan_run(NULL, a, 4096, b, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  CHECK(relayout_plan_run(plan, NULL, 4096, b, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  CHECK(relayout_plan_run(plan, a, 4096, NULL, 4096) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  CHECK(relayout_plan_run(plan, NULL, 0, NULL, 0) == RELAYOUT_STATUS_BUFFER);
-  CHECK(relayout_plan_run(plan, a, 4095, b, 4096) == RELAYOUT_STATUS_BUFFER);
-  CHECK(relayout_plan_run(plan, a, 4096, b, 4095) == RELAYOUT_STATUS_BUFFER);
-  CHECK(strstr(relayout_last_error(), "4095") != NULL);
-  CHECK(relayout_plan_run(plan, a, 4096, a + 4095, 4096) == RELAYOUT_STATUS_BUFFER);
-  CHECK(strstr(relayout_last_error(), "overlap") != NULL);
-  CHECK(relayout_plan_run(plan, a, 4096, b, SIZE_MAX) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  OK(relayout_plan_run(plan, a, 4096, a + 4096, 4096));
-  CHECK(memcmp(a, a + 4096, 4096) == 0);
-  size_t tasks = 0;
-  CHECK(relayout_plan_run_with(plan, 2, NULL, &tasks, a, 4096, b, 4096) ==
-        RELAYOUT_STATUS_INVALID_ARGUMENT);
-
-  relayout_chunk *chunk = NULL;
-  CHECK(relayout_plan_chunk(plan, 1, 5, &chunk) == RELAYOUT_STATUS_CHUNK);
-  CHECK(relayout_plan_chunk(plan, 0, 4097, &chunk) == RELAYOUT_STATUS_CHUNK);
-  CHECK(chunk == NULL);
-  OK(relayout_plan_chunk(plan, 512, 1024, &chunk));
-  relayout_ranges ranges = relayout_chunk_ranges(chunk);
-  CHECK(ranges.source_start == 512 && ranges.source_end == 1024);
-  memset(b, 0, 512);
-  OK(relayout_chunk_run(chunk, a, 1024, b, 512));
-  CHECK(memcmp(b, a + 512, 512) == 0);
-  CHECK(relayout_chunk_run(chunk, a, 1023, b, 512) == RELAYOUT_STATUS_BUFFER);
-  CHECK(relayout_chunk_run(NULL, a, 1024, b, 512) == RELAYOUT_STATUS_INVALID_ARGUMENT);
-  relayout_chunk_free(chunk);
-  relayout_plan_free(plan);
-  relayout_shape_free(shape);
-  relayout_shape_free(other);
-
-  /* More chunks than anybody lists. */
-  shape = parse("u8[1099511627776]{0}");
-  OK(relayout_plan_pack(shape, NULL, &plan));
-  relayout_chunks *chunks = NULL;
-  CHECK(relayout_plan_chunks(plan, 1, &chunks) == RELAYOUT_STATUS_CHUNK);
-  CHECK(chunks == NULL);
-  relayout_plan_free(plan);
-  relayout_shape_free(shape);
-  free(a), free(b);
-
-  /* Nothing comes of nothing. */
-  relayout_shape_free(NULL);
-  relayout_plan_free(NULL);
-  relayout_chunks_free(NULL);
-  relayout_chunk_free(NULL);
-  relayout_string_free(NULL);
-  CHECK(relayout_plan_source_bytes(NULL) == 0);
-  CHECK(relayout_chunks_count(NULL) == 0);
-  CHECK(relayout_chunks_get(NULL, 0) == NULL);
-  CHECK(relayout_chunk_ranges(NULL).source_end == 0);
-}
-
 /* What a thread does last is to destroy its own memory, that of the library too. */
 static void call_at_the_end(void *data) {
   (void)data;
@@ -315,7 +217,6 @@ int main(void) {
   there_and_back("f32[3,5]{0,1:T(8,128)}", 0);
   shapes_from_arrays();
   options();
-  errors();
   calls_while_a_thread_ends();
   printf("relayout %s: the C interface is as it should be\n", relayout_version());
   return 0;
