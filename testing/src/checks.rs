@@ -1,6 +1,7 @@
 //! What has to hold of every shape, plan, host array and chunk.
 
 use std::collections::HashSet;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use relayout::index::ImageMap;
@@ -86,9 +87,11 @@ pub fn differential(choices: &mut Choices<'_>) {
     assert!(with(0) == expected, "the oracle did not clear the padding of {to}");
     let ahead = (choices.below(64) as usize, choices.below(64) as usize);
     run_in(&plan, &source, &with(byte), ahead, poison);
-    // What is kept of memory that nobody has written are zeros.
+    // What is kept of memory that nobody has written are zeros; all else is written.
     let byte = if byte == poison { 0 } else { byte };
-    assert!(plan.run_to_vec(&source).unwrap() == with(byte), "{}", plan.explain());
+    let mut memory = vec![MaybeUninit::new(poison); expected.len()];
+    assert_same(plan.run_uninit(&source, &mut memory).unwrap(), &with(byte), &plan);
+    assert_same(&plan.run_to_vec(&source).unwrap(), &with(byte), &plan);
 }
 
 /// Runs a plan into poisoned memory and compares.
@@ -276,6 +279,12 @@ pub fn move_through(
             assert!(plan.destination_bytes() <= expected.len() as u64);
             let ahead = (choices.below(64) as usize, choices.below(64) as usize);
             run_in(&plan, &source, &expected, ahead, poison);
+            // Memory of nobody: as it is expected, or zeros where it is left alone.
+            let mut memory = vec![MaybeUninit::new(poison); expected.len()];
+            let made = plan.run_uninit(&source, &mut memory).unwrap();
+            let mut zeroed = vec![0; expected.len()];
+            plan.run(&source, &mut zeroed).unwrap();
+            assert_same(made, &zeroed, &plan);
         }
     }
 }
