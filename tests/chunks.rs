@@ -138,6 +138,27 @@ fn ranges_that_are_no_chunks() {
 /// What reviews found, each with its shape.
 #[test]
 fn finds() {
+    // Chunks with parts that move by different amounts share no program.
+    let builder = PlanBuilder::new().window([1, 0], [14, 256]);
+    let plan = builder.unpack(&shape("bf16[16,256]{1,0:T(4,128)(2,1)}")).unwrap();
+    fill_chunks(&plan, 1024);
+    // Windows in chunks without loops, and the end of packed elements there.
+    for text in ["u8[9,8]{1,0:T(4,4)(*,6)}", "u4[9,9]{1,0:T(*,3)(*,2)E(4)}"] {
+        let host = Host::dense().packed(BitOrder::MostFirst);
+        let builder = PlanBuilder::new().window([3, 2], [5, 5]).padding(Padding::Byte(0xb7));
+        let plans = [
+            builder.pack(&shape(text)),
+            builder.unpack(&shape(text)),
+            builder.clone().host(host).unpack(&shape(text)),
+            builder.between(&shape(text), &shape(text).in_host_layout()),
+        ];
+        for plan in plans.into_iter().filter_map(Result::ok) {
+            for max_bytes in [1, 3, 16, 40] {
+                fill_chunks(&plan, max_bytes);
+            }
+            fill_range(&plan, 7..plan.destination_bytes());
+        }
+    }
     // Two rows of a window in two tiles, so the stride of rows is in no loop.
     let shape16 = shape("f32[16,7]{1,0:T(8,128)}");
     let builder = PlanBuilder::new().window([7, 0], [2, 7]).host(Host::strided([30, 4]));

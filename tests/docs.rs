@@ -70,4 +70,5 @@ fn tests_that_are_named_are_there() {
         named += 1;
     }
     assert!(named > 30, "{named}");
+    assert!(!page.contains("EXECUTIONS"), "the table of inputs run is missing");
 }

@@ -287,6 +287,29 @@ fn swapped_dimensions() {
     }
 }
 
+/// Of several panels in both directions.
+#[test]
+fn large_swapped_dimensions() {
+    for text in [
+        "u8[513,130]{0,1}",
+        "bf16[513,130]{0,1}",
+        "f32[513,130]{0,1}",
+        "c64[300,200]{0,1}",
+        "f32[520,140]{0,1:T(8,128)}",
+        "bf16[520,300]{0,1:T(8,128)(2,1)}",
+        "s8[300,520]{0,1:T(8,128)(4,1)}",
+        "u8[130,9,300]{1,2,0}",
+    ] {
+        for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
+            for tier in Tier::available() {
+                for stream in [false, true] {
+                    case.check(PlanBuilder::new().tier(tier).streaming(stream), (0, 32), 0xee);
+                }
+            }
+        }
+    }
+}
+
 /// What reviews and fuzzing found, each with its shape.
 #[test]
 fn finds() {

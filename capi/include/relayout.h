@@ -337,7 +337,9 @@ uint64_t relayout_plan_destination_bytes(const struct relayout_plan *plan);
  # Safety
 
  `plan` is a handle; of the source so many bytes can be read, of the destination read
- and written; nobody else writes to the one or touches the other meanwhile.
+ and written; nobody else writes to the one or touches the other meanwhile. Of a
+ destination that is not written as a whole (padding that is kept, a window, strides,
+ elements below a byte) the bytes have been initialised.
  */
 enum relayout_status relayout_plan_run(const struct relayout_plan *plan,
                                        const void *source,
@@ -382,7 +384,7 @@ void relayout_plan_free(struct relayout_plan *plan);
 
 /*
  The chunks of at most so many bytes that the destination of a plan is made of, in its
- order: at most 1048576 of them.
+ order: at most 65536 of them.
 
  # Safety
 

@@ -159,7 +159,7 @@ pub type relayout_parallel_for = Option<
 >;
 
 /// More chunks than these are not listed.
-const MAX_CHUNKS: usize = 1 << 20;
+const MAX_CHUNKS: usize = 1 << 16;
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -505,7 +505,9 @@ unsafe fn builder(options: *const relayout_options) -> Result<PlanBuilder, Failu
     // SAFETY: by the contract of this function; the size comes first in it.
     let size = unsafe { options.cast::<usize>().read_unaligned() };
     let known = size_of::<relayout_options>();
-    if size < size_of::<usize>() || size > known {
+    // Those of an older header end where a field does, and with none cut in two.
+    let is_cut = !size.is_multiple_of(align_of::<relayout_options>());
+    if size < size_of::<usize>() || size > known || is_cut {
         return Err(invalid(format!("`options->size` is {size}, but the options have {known}")));
     }
     // What an older caller does not know of is as usual.
@@ -597,7 +599,9 @@ pub unsafe extern "C" fn relayout_plan_destination_bytes(plan: *const relayout_p
 /// # Safety
 ///
 /// `plan` is a handle; of the source so many bytes can be read, of the destination read
-/// and written; nobody else writes to the one or touches the other meanwhile.
+/// and written; nobody else writes to the one or touches the other meanwhile. Of a
+/// destination that is not written as a whole (padding that is kept, a window, strides,
+/// elements below a byte) the bytes have been initialised.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn relayout_plan_run(
     plan: *const relayout_plan,
@@ -724,7 +728,7 @@ pub unsafe extern "C" fn relayout_plan_free(plan: *mut relayout_plan) {
 }
 
 /// The chunks of at most so many bytes that the destination of a plan is made of, in its
-/// order: at most 1048576 of them.
+/// order: at most 65536 of them.
 ///
 /// # Safety
 ///

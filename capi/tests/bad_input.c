@@ -91,7 +91,7 @@ static void absurd_bounds(void) {
   CHECK(byte == 7);
   /* More chunks than anybody lists. */
   relayout_chunks *chunks = NULL;
-  REFUSED(relayout_plan_chunks(plan, 1, &chunks), CHUNK, "1048576");
+  REFUSED(relayout_plan_chunks(plan, 1, &chunks), CHUNK, "65536");
   CHECK(chunks == NULL);
   relayout_plan_free(plan);
   relayout_shape_free(shape);
@@ -148,6 +148,24 @@ static void absurd_strides_and_windows(void) {
   how.window_rank = 1;
   REFUSED(relayout_plan_pack(shape, &how, &plan), HOST, "1 entries for 2 dimensions");
   CHECK(plan == NULL);
+  relayout_shape_free(shape);
+}
+
+/* Options that end within a pointer, of which half would be taken for all. */
+static void options_of_an_odd_size(void) {
+  relayout_shape *shape = parse("f32[3,5]{1,0:T(8,128)}");
+  relayout_plan *plan = NULL;
+  relayout_options how = {.tier = "scalar", .host_element_type = "f32"};
+  for (how.size = 0; how.size <= sizeof how + 8; how.size++) {
+    if (how.size >= 8 && how.size <= sizeof how && how.size % 8 == 0) {
+      OK(relayout_plan_pack(shape, &how, &plan));
+      relayout_plan_free(plan);
+      plan = NULL;
+    } else {
+      REFUSED(relayout_plan_pack(shape, &how, &plan), INVALID_ARGUMENT, "`options->size` is");
+      CHECK(plan == NULL);
+    }
+  }
   relayout_shape_free(shape);
 }
 
@@ -230,6 +248,7 @@ int main(void) {
   absurd_bounds();
   absurd_tiles();
   absurd_strides_and_windows();
+  options_of_an_odd_size();
   short_buffers();
   overlapping_and_misaligned_buffers();
   texts_of_a_megabyte();

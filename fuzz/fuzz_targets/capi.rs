@@ -1,6 +1,7 @@
 //! Any sequence of calls of the C interface that its contract allows: with null
 //! pointers, short and overlapping buffers, absurd numbers and texts, handles in any
 //! order. Calls succeed, or fail with a message and leave what they were given alone.
+//! Plans without options do what those of the library do.
 
 #![no_main]
 
@@ -8,6 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
 use libfuzzer_sys::fuzz_target;
+use relayout::{Plan, Shape};
 use relayout_capi::*;
 use relayout_testing::{Choices, any_shape, small_shape};
 
@@ -27,6 +29,8 @@ fuzz_target!(|bytes: &[u8]| {
 struct Session {
     shapes: Vec<*mut relayout_shape>,
     plans: Vec<*mut relayout_plan>,
+    /// What some of the plans have to do.
+    twins: Vec<(*mut relayout_plan, Plan)>,
     chunks: Vec<*mut relayout_chunk>,
     lists: Vec<*mut relayout_chunks>,
 }
@@ -109,6 +113,7 @@ impl Session {
             9 => self.chunk(choices),
             10 | 11 => self.run_chunk(choices),
             12 => self.describe(choices),
+            _ if choices.one_in(100) => threads(choices),
             _ => self.free(choices),
         }
     }
@@ -217,12 +222,24 @@ impl Session {
         };
         let options = if choices.one_in(3) { ptr::null() } else { &raw const options };
         let mut handle = ptr::null_mut();
-        let status = match choices.below(3) {
+        let kind = choices.below(3);
+        let status = match kind {
             0 => unsafe { relayout_plan_pack(shape, options, &mut handle) },
             1 => unsafe { relayout_plan_unpack(shape, options, &mut handle) },
             _ => unsafe { relayout_plan_between(shape, other, options, &mut handle) },
         };
         keep(status, handle, &mut self.plans);
+        if options.is_null() && !handle.is_null() {
+            let parsed = |shape: *const relayout_shape| -> Shape {
+                text(|text| unsafe { relayout_shape_text(shape, text) }).unwrap().parse().unwrap()
+            };
+            let twin = match kind {
+                0 => Plan::pack(&parsed(shape)),
+                1 => Plan::unpack(&parsed(shape)),
+                _ => Plan::between(&parsed(shape), &parsed(other)),
+            };
+            self.twins.push((handle, twin.unwrap()));
+        }
     }
 
     fn run(&mut self, choices: &mut Choices<'_>) {
@@ -230,7 +247,8 @@ impl Session {
         let needed =
             unsafe { (relayout_plan_source_bytes(plan), relayout_plan_destination_bytes(plan)) };
         let threads = choices.below(4) as usize;
-        with_buffers(choices, plan.is_null(), needed, |source, destination| unsafe {
+        let twin = self.twins.iter().rev().find(|(handle, _)| *handle == plan).map(|(_, p)| p);
+        with_buffers(choices, plan.is_null(), needed, twin, |source, destination| unsafe {
             let (source, source_bytes) = source;
             let (destination, destination_bytes) = destination;
             match threads {
@@ -289,7 +307,7 @@ impl Session {
         };
         let ranges = unsafe { relayout_chunk_ranges(chunk) };
         let needed = (ranges.source_end, ranges.destination_end - ranges.destination_start);
-        with_buffers(choices, chunk.is_null(), needed, |source, destination| unsafe {
+        with_buffers(choices, chunk.is_null(), needed, None, |source, destination| unsafe {
             relayout_chunk_run(chunk, source.0, source.1, destination.0, destination.1)
         });
     }
@@ -310,7 +328,11 @@ impl Session {
     fn free(&mut self, choices: &mut Choices<'_>) {
         match choices.below(4) {
             0 => unsafe { relayout_shape_free(out(choices, &mut self.shapes)) },
-            1 => unsafe { relayout_plan_free(out(choices, &mut self.plans)) },
+            1 => {
+                let plan = out(choices, &mut self.plans);
+                self.twins.retain(|(handle, _)| *handle != plan);
+                unsafe { relayout_plan_free(plan) }
+            }
             2 => unsafe { relayout_chunk_free(out(choices, &mut self.chunks)) },
             _ => unsafe { relayout_chunks_free(out(choices, &mut self.lists)) },
         }
@@ -328,12 +350,39 @@ impl Drop for Session {
     }
 }
 
+/// An array that is large enough for threads.
+fn threads(choices: &mut Choices<'_>) {
+    let (text, count) = (c"u8[4200001]{0:T(1024)}", choices.below(9) as usize);
+    let twin = Plan::pack(&text.to_str().unwrap().parse().unwrap()).unwrap();
+    let source = choices.noise(twin.source_bytes());
+    let mut image = vec![0xee; twin.destination_bytes() as usize];
+    let (mut shape, mut plan) = (ptr::null_mut(), ptr::null_mut());
+    unsafe {
+        assert!(checked(relayout_shape_parse(text.as_ptr(), &mut shape)));
+        assert!(checked(relayout_plan_pack(shape, ptr::null(), &mut plan)));
+        assert!(checked(relayout_plan_run_with(
+            plan,
+            count,
+            Some(parallel_for),
+            ptr::without_provenance_mut(7),
+            source.as_ptr().cast(),
+            source.len(),
+            image.as_mut_ptr().cast(),
+            image.len(),
+        )));
+        relayout_plan_free(plan);
+        relayout_shape_free(shape);
+    }
+    assert!(image == twin.run_to_vec(&source).unwrap());
+}
+
 /// Runs with buffers that are right, short by a byte, null or upon each other, and
 /// checks that a run that is refused left the destination alone.
 fn with_buffers(
     choices: &mut Choices<'_>,
     is_null: bool,
     needed: (u64, u64),
+    twin: Option<&Plan>,
     run: impl FnOnce((*const c_void, usize), (*mut c_void, usize)) -> relayout_status,
 ) {
     let kind = choices.below(8);
@@ -366,5 +415,9 @@ fn with_buffers(
     }
     if !went_well {
         assert!(destination.iter().all(|&byte| byte == 0xee));
+    } else if let Some(twin) = twin {
+        let mut expected = vec![0xee; destination.len()];
+        twin.run(&source, &mut expected).unwrap();
+        assert!(destination == expected, "{}", twin.explain());
     }
 }

@@ -140,7 +140,8 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
         return None;
     }
     // What the kernel reads has been brought, or what it writes is taken away.
-    let is_within = kernel.start >= 0 && kernel.end <= bytes.end && bytes.end <= scratch;
+    let is_within =
+        bytes.start >= 0 && kernel.start >= 0 && kernel.end <= bytes.end && bytes.end <= scratch;
     is_within.then_some(array)
 }
 

@@ -1,53 +1,80 @@
 //! Buffers that show what is read or written beside them.
 
-/// Bytes on either side of a buffer.
+#![allow(unsafe_code, reason = "allocations of an exact place and size")]
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+/// Bytes on either side of a destination.
 const GUARD: usize = 192;
+
+/// A line of cache, from which addresses are counted.
+const LINE: usize = 64;
 
 /// A buffer that begins so many bytes after a multiple of 64, in an allocation of its
 /// own.
-#[derive(Clone, Debug)]
 pub struct Buffer {
-    bytes: Vec<u8>,
+    memory: NonNull<u8>,
+    layout: Layout,
+    /// Where the buffer is in its allocation.
     start: usize,
     length: usize,
 }
 
 impl Buffer {
+    /// An allocation with so many bytes before the buffer and behind it, all of them
+    /// this one.
+    fn new(length: usize, before: usize, behind: usize, byte: u8) -> Buffer {
+        let bytes = (before + length + behind).max(1);
+        let layout = Layout::from_size_align(bytes, LINE).unwrap();
+        // SAFETY: the size is not 0.
+        let memory = unsafe { alloc(layout) };
+        let Some(memory) = NonNull::new(memory) else { handle_alloc_error(layout) };
+        // SAFETY: so many bytes were just allocated.
+        unsafe { memory.write_bytes(byte, bytes) };
+        Buffer { memory, layout, start: before, length }
+    }
+
     /// A destination: poisoned, with guards of the same byte around it.
     #[must_use]
     pub fn poisoned(length: usize, ahead: usize, byte: u8) -> Buffer {
-        let bytes = vec![byte; length + 2 * GUARD];
-        let to_aligned = bytes.as_ptr().addr().wrapping_neg() % 64;
-        Buffer { start: to_aligned + 64 + ahead % 64, length, bytes }
+        Buffer::new(length, GUARD + ahead % LINE, GUARD, byte)
     }
 
-    /// A source: a copy of these bytes that ends where its allocation does, so that
-    /// AddressSanitizer sees what is read beyond.
+    /// A source: a copy of these bytes that ends where its allocation does, and at a
+    /// multiple of 64 begins where it does, so that AddressSanitizer sees what is read
+    /// beyond.
     #[must_use]
     pub fn of(bytes: &[u8], ahead: usize) -> Buffer {
-        let length = bytes.len();
-        let mut buffer = Buffer::poisoned(length, ahead, 0x5a);
+        let mut buffer = Buffer::new(bytes.len(), ahead % LINE, 0, 0x5a);
         buffer.inside().copy_from_slice(bytes);
-        buffer.bytes.truncate(buffer.start + length);
-        buffer.bytes.shrink_to_fit();
-        // It may have moved.
-        let to_aligned = buffer.bytes.as_ptr().addr().wrapping_neg() % 64;
-        let start = (to_aligned + ahead % 64).min(buffer.start);
-        buffer.bytes.copy_within(buffer.start.., start);
-        buffer.bytes.truncate(start + length);
-        buffer.start = start;
         buffer
+    }
+
+    fn all(&self) -> &[u8] {
+        // SAFETY: they were allocated and written, and live as long as this.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.layout.size()) }
     }
 
     /// The bytes of the buffer itself.
     pub fn inside(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.length]
+        let size = self.layout.size();
+        // SAFETY: as for `all`; `self` is borrowed for as long.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), size) };
+        &mut all[self.start..self.start + self.length]
     }
 
     /// Whether the guards are as they were.
     #[must_use]
     pub fn guards_are(&self, byte: u8) -> bool {
-        let (before, rest) = self.bytes.split_at(self.start);
+        let (before, rest) = self.all().split_at(self.start);
         before.iter().chain(&rest[self.length..]).all(|&b| b == byte)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated so, and is not used again.
+        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
     }
 }

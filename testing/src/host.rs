@@ -88,8 +88,10 @@ impl HostModel {
             }
             _ => nested_strides(choices, bounds, bits, packed.is_some(), is_source),
         };
-        if kind == 1 && choices.one_in(2) {
+        let mut is_dense = kind == 0;
+        if kind <= 1 && choices.one_in(2) {
             let ahead = choices.below(20);
+            is_dense &= ahead == 0;
             host = host.starting_at(ahead);
             start += 8 * i128::from(ahead);
         }
@@ -101,11 +103,11 @@ impl HostModel {
             plan
         });
         // What is not dense may have something behind it.
-        let behind = if kind == 0 { 0 } else { choices.below(2) * choices.below(20) };
+        let behind = if is_dense { 0 } else { choices.below(2) * choices.below(20) };
         let model = HostModel::new(host, start, strides, bits, bounds);
         HostModel {
             length: model.length + behind,
-            is_dense: kind == 0,
+            is_dense,
             most_first: packed == Some(BitOrder::MostFirst),
             convert,
             ..model

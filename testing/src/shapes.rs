@@ -18,18 +18,52 @@ static LAYOUTS: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     shapes
 });
 
+/// Formats of TPUs whose kernels are hardly met otherwise: several elements in a word,
+/// below a byte, and words of each dimension; and tiles that do not refine each other,
+/// or combine what was tiled, which have no loops.
+const RARE: &[&str] = &[
+    "pred[8,8]{1,0:T(32,128)(32,1)E(1)}",
+    "pred[8,8]{0,1:T(32,128)(32,1)E(1)}",
+    "pred[8,8]{1,0:T(8,128)(4,1)}",
+    "s4[8,8]{1,0:T(8,128)(8,1)E(4)}",
+    "s4[8,8]{0,1:T(8,128)(8,1)E(4)}",
+    "u4[8,8]{1,0:T(64,128)(8,1)E(4)}",
+    "u2[8,8]{1,0:T(16,128)(16,1)E(2)}",
+    "s2[8,8]{0,1:T(16,128)(16,1)E(2)}",
+    "s8[8,8]{1,0:T(32,128)(4,1)}",
+    "s8[8,8]{0,1:T(8,128)(4,1)}",
+    "bf16[8,8]{0,1:T(8,128)(2,1)}",
+    "bf16[8,8]{1,0:T(8,128)(2,1,1,1)}",
+    "s1[8,8]{1,0:T(4,7)(3,2)E(1)}",
+    "u8[8,8]{1,0:T(4,4)(*,6)}",
+    "u4[8,8]{1,0:T(*,3)E(4)}",
+    "f32[8,8,8]{0,2,1:T(*,*,5)(3,2)}",
+    "s16[8]{0:T(9973)(3)(2)}",
+];
+
 /// An array whose image has at most about so many elements: of any element type, with
-/// tiles, combined dimensions, tiles longer than the rank, zero bounds; or in a layout
-/// of the corpus, with bounds beside those of its tiles.
+/// tiles, combined dimensions, tiles longer than the rank, zero bounds, dynamic bounds;
+/// or in a layout of the corpus, or of a rare kind, with bounds beside those of its
+/// tiles, and then with up to three tiles if these are larger.
 pub fn small_shape(choices: &mut Choices<'_>, most_elements: u64) -> Shape {
-    let (element_type, mut bounds, layout) = if choices.one_in(3) {
-        let shape = choices.pick(&LAYOUTS);
+    let rare;
+    let like = match choices.below(6) {
+        4 => Some(choices.pick(&LAYOUTS)),
+        5 => {
+            rare = choices.pick(RARE).parse().unwrap();
+            Some(&rare)
+        }
+        _ => None,
+    };
+    let (element_type, mut bounds, layout) = if let Some(shape) = like {
         let bounds = bounds_beside_tiles(choices, shape);
         (shape.element_type(), bounds, shape.layout().clone())
     } else {
         let element_type = *choices.pick(ElementType::ALL);
-        let bounds: Vec<u64> =
-            (0..choices.below(5)).map(|_| [1 + choices.below(11), 0][zero(choices)]).collect();
+        let most_rank = if choices.one_in(8) { 9 } else { 5 };
+        let bounds: Vec<u64> = (0..choices.below(most_rank))
+            .map(|_| [1 + choices.below(11), 0][zero(choices)])
+            .collect();
         let layout = Layout::new(choices.order(bounds.len())).unwrap();
         let tiles: Vec<Tile> = (0..choices.below(4)).map(|_| small_tile(choices)).collect();
         let mut layout = layout.with_tiles(tiles).unwrap();
@@ -37,10 +71,24 @@ pub fn small_shape(choices: &mut Choices<'_>, most_elements: u64) -> Shape {
         if choices.one_in(2) {
             layout = layout.with_element_bits((*choices.pick(&widths)).into()).unwrap();
         }
+        if choices.one_in(16) {
+            layout = layout.with_tail_alignment_elements(1 + choices.below(40)).unwrap();
+        }
         (element_type, bounds, layout)
     };
+    let tile = layout.tiles().iter().flat_map(|tile| tile.entries()).fold(1_u64, |n, e| match e {
+        TileEntry::Bound(bound) => n.saturating_mul(*bound),
+        _ => n,
+    });
+    let most_elements =
+        if like.is_some() { most_elements.max(3 * tile.min(8192)) } else { most_elements };
+    let is_dynamic = choices.one_in(16);
     loop {
-        let shape = Shape::new(element_type, bounds.iter().copied(), layout.clone()).unwrap();
+        let dimensions = bounds.iter().map(|&bound| match is_dynamic {
+            true => Bound::AtMost(bound),
+            false => Bound::Static(bound),
+        });
+        let shape = Shape::new(element_type, dimensions, layout.clone()).unwrap();
         let fits = shape.sizes().is_ok_and(|sizes| sizes.image_elements <= most_elements);
         match bounds.iter_mut().max() {
             // Tiles alone may be more.

@@ -61,7 +61,7 @@ pub(crate) fn cases(usual: u32) -> ProptestConfig {
 
 /// What the decisions of the generators are made from.
 pub(crate) fn arb_bytes() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec(any::<u8>(), 0..120)
+    prop::collection::vec(any::<u8>(), 0..600)
 }
 
 /// A small array of any element type in any layout.
