@@ -439,6 +439,9 @@ pub fn chunks(choices: &mut Choices<'_>) {
         _ => 1 + plan.destination_bytes() / (1 + choices.below(12)),
     };
     fill_chunks(&plan, max_bytes);
+    if kind == 2 && plan.explain().slow.is_none() && sizes == bounds {
+        read_what_they_need(&plan, max_bytes);
+    }
     let end = plan.destination_bytes() + 1;
     let (a, b) = (choices.below(end), choices.below(end));
     fill_range(&plan, a.min(b)..a.max(b));
@@ -492,6 +495,33 @@ pub fn fill_chunks(plan: &Plan, max_bytes: u64) {
         pieces[i] = run(&chunks[i], &source, &before);
     }
     assert_same(&pieces.concat(), &whole, plan);
+}
+
+/// Chunks from one layout to another one read from the first byte of an element that
+/// they hold to the last one, and no further than the words that these are in.
+fn read_what_they_need(plan: &Plan, max_bytes: u64) {
+    let map = |shape: &Shape| (ImageMap::new(shape).unwrap(), u64::from(shape.element_bits()));
+    let (from, from_bits) = map(plan.source_shape());
+    let (to, to_bits) = map(plan.destination_shape());
+    for chunk in plan.chunks(max_bytes) {
+        let Range { start, end } = chunk.destination();
+        let elements = start * 8 / to_bits..(end * 8 / to_bits).min(to.image_elements());
+        let needed = elements
+            .filter_map(|k| to.logical_index(k).unwrap())
+            .map(|index| from.bit_offset(&index).unwrap())
+            .map(|bit| (bit / 8, (bit + from_bits).div_ceil(8)))
+            .reduce(|(start, end), (s, e)| (start.min(s), end.max(e)));
+        let (start, end) = needed.unwrap_or((0, 0));
+        let (source, word) = (chunk.source(), 16);
+        let is_needed = source.start <= start && source.end >= end;
+        let is_tight = source.start + word >= start && source.end <= end + word;
+        assert!(
+            is_needed && is_tight,
+            "{:?} reads {source:?}, not {start}..{end}\n{}",
+            chunk.destination(),
+            plan.explain()
+        );
+    }
 }
 
 /// Any range is a chunk, unless it is empty or cuts an element.
