@@ -290,8 +290,6 @@ pub enum HostError {
         /// The bound of the array, or of its window.
         bound: u64,
     },
-    /// A view has gaps between its elements.
-    Gaps,
     /// The first element is 2⁶³ bits from the start of the buffer or further.
     StartTooFar {
         /// Where it is, in bytes.
@@ -588,10 +586,6 @@ impl fmt::Display for HostError {
             HostError::Bound { dimension, view, bound } => {
                 write!(f, "dimension {dimension} of the view has {view} elements, not {bound}")
             }
-            HostError::Gaps => f.write_str(
-                "the view has gaps between its elements; take the array that it is a view of, \
-                 with a window or with strides",
-            ),
             HostError::StartTooFar { bytes } => {
                 write!(f, "the host array starts at byte {bytes}, which is 2^63 bits or further on")
             }

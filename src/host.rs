@@ -179,6 +179,12 @@ impl Host {
         Host { place: Place::Strided(byte_strides), ..self }
     }
 
+    /// The same elements in a dense array.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn without_strides(self) -> Self {
+        Host { place: Place::Dense, start_bytes: 0, ..self }
+    }
+
     pub(crate) fn is_packed(&self) -> bool {
         self.packed.is_some()
     }

@@ -88,7 +88,7 @@ impl Plan {
     }
 }
 
-fn check<T: HostElement>(plan: &Plan, side: Side) -> Result<(), MismatchError> {
+pub(crate) fn check<T: HostElement>(plan: &Plan, side: Side) -> Result<(), MismatchError> {
     match plan.host_elements(side) {
         Some(element_type) if T::is_one_of(element_type) => Ok(()),
         element_type => Err(MismatchError::HostElement { host: T::NAME, element_type }),

@@ -1,25 +1,26 @@
 //! Host arrays as views of the crate `ndarray`: the feature `ndarray`.
 
-use ndarray::{ArrayView, ArrayViewMut, Dimension};
+use ndarray::{ArrayView, ArrayViewMut, Axis, Dimension, Slice};
 
-use crate::error::{Error, HostError};
+use crate::error::{Error, HostError, Side};
 use crate::host::Host;
-use crate::plan::{Plan, PlanBuilder};
+use crate::plan::{Padding, PlanBuilder};
 use crate::shape::Shape;
-use crate::typed::HostElement;
+use crate::typed::{self, HostElement};
 
 impl PlanBuilder {
     /// Writes the image of a view. The host array of the builder is that of the view, but
     /// for the type of its elements.
     ///
-    /// The view may have its dimensions in any order and direction, but no gaps: what is
-    /// between the elements may belong to somebody else. For a slice of a larger array,
-    /// take the larger one and [`Host::window`] or [`Host::strided`].
+    /// The view may have its dimensions in any order and direction. Where it has gaps, as
+    /// slices of larger arrays do, what is between the elements may belong to somebody
+    /// else, so its elements go through a buffer of 128 KiB; to have the larger array and
+    /// [`Host::window`] or [`Host::strided`] is faster.
     ///
     /// # Errors
     ///
-    /// As [`pack`](PlanBuilder::pack) and [`Plan::run_from`]; the view has other bounds
-    /// than the shape, or gaps.
+    /// As [`pack`](PlanBuilder::pack) and [`Plan::run_from`](crate::Plan::run_from); the view has other bounds
+    /// than the shape. The image is then untouched.
     ///
     /// ```
     /// use ndarray::array;
@@ -38,9 +39,29 @@ impl PlanBuilder {
         view: &ArrayView<'_, T, D>,
         image: &mut [u8],
     ) -> Result<(), Error> {
-        let numbers = view.as_slice_memory_order().ok_or(HostError::Gaps)?;
         let host = self.host_of::<T>(shape, view.shape(), view.strides())?;
-        self.clone().host(host).pack(shape)?.run_from(numbers, image)
+        if let Some(numbers) = view.as_slice_memory_order() {
+            return self.clone().host(host).pack(shape)?.run_from(numbers, image);
+        }
+        let dense = self.clone().host(host.without_strides());
+        let plan = dense.pack(shape)?;
+        typed::check::<T>(&plan, Side::Source)?;
+        plan.check_destination(image)?;
+        match self.the_padding() {
+            // What is outside of a window stays.
+            _ if self.start_and_sizes().is_some() => {}
+            Padding::Zero => image.fill(0),
+            Padding::Byte(byte) => image.fill(byte),
+            Padding::Keep => {}
+        }
+        let mut numbers: Vec<T> = Vec::new();
+        in_blocks::<T>(view.shape(), &mut |start, sizes| {
+            let block = view.slice_each_axis(|axis| along(start, sizes, axis.axis));
+            numbers.clear();
+            numbers.extend(block.iter().copied());
+            let plan = self.block(&dense, start, sizes).pack(shape)?;
+            plan.run_from(&numbers, image)
+        })
     }
 
     /// Writes the elements of a view from its image: the inverse of
@@ -68,20 +89,42 @@ impl PlanBuilder {
         view: &mut ArrayViewMut<'_, T, D>,
     ) -> Result<(), Error> {
         let host = self.host_of::<T>(shape, view.shape(), view.strides())?;
-        let numbers = view.as_slice_memory_order_mut().ok_or(HostError::Gaps)?;
-        let plan: Plan = self.clone().host(host).unpack(shape)?;
-        plan.run_into(image, numbers)
+        if let Some(numbers) = view.as_slice_memory_order_mut() {
+            return self.clone().host(host).unpack(shape)?.run_into(image, numbers);
+        }
+        let dense = self.clone().host(host.without_strides());
+        let bounds = view.shape().to_vec();
+        let mut numbers: Vec<T> = Vec::new();
+        in_blocks::<T>(&bounds, &mut |start, sizes| {
+            numbers.resize(sizes.iter().product(), T::zeroed());
+            let plan = self.block(&dense, start, sizes).unpack(shape)?;
+            plan.run_into(image, &mut numbers)?;
+            let mut block = view.slice_each_axis_mut(|axis| along(start, sizes, axis.axis));
+            block.iter_mut().zip(&numbers).for_each(|(to, from)| *to = *from);
+            Ok(())
+        })
     }
 
-    /// A view without gaps as a host array.
+    /// The options for a block of a view.
+    fn block(&self, dense: &PlanBuilder, start: &[usize], sizes: &[usize]) -> PlanBuilder {
+        let wide = |n: &usize| u64::try_from(*n).unwrap_or(u64::MAX);
+        let mut start: Vec<u64> = start.iter().map(wide).collect();
+        if let Some((window, _)) = self.start_and_sizes() {
+            // Both are within the bounds of the image.
+            start.iter_mut().zip(window).for_each(|(at, window)| *at += window);
+        }
+        dense.clone().window(start, sizes.iter().map(wide).collect::<Vec<u64>>())
+    }
+
+    /// A view as a host array.
     fn host_of<T>(
         &self,
         shape: &Shape,
         bounds: &[usize],
         strides: &[isize],
     ) -> Result<Host, Error> {
-        let sizes = match self.window_sizes() {
-            Some(sizes) => sizes.to_vec(),
+        let sizes = match self.start_and_sizes() {
+            Some((_, sizes)) => sizes.clone(),
             None => shape.bounds()?,
         };
         let given: Vec<u64> =
@@ -107,4 +150,49 @@ impl PlanBuilder {
         let start = strides.iter().zip(&sizes).map(reach).fold(0, u64::saturating_add);
         Ok(self.the_host().with_strides(strides).starting_at(start))
     }
+}
+
+/// So many bytes of a view with gaps are brought together at once.
+const BLOCK_BYTES: usize = 128 << 10;
+
+/// Calls `each` with the start and the sizes of blocks that are together a view with these
+/// bounds.
+fn in_blocks<T>(
+    bounds: &[usize],
+    each: &mut impl FnMut(&[usize], &[usize]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let most = (BLOCK_BYTES / size_of::<T>().max(1)).max(1);
+    split(&mut vec![0; bounds.len()], &mut bounds.to_vec(), most, each)
+}
+
+/// Halves a block along its most major dimension until it has at most so many elements.
+fn split(
+    start: &mut [usize],
+    sizes: &mut [usize],
+    most: usize,
+    each: &mut impl FnMut(&[usize], &[usize]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // A view is in memory, so its elements can be counted; those of a broadcast one may
+    // be too many.
+    let count = sizes.iter().fold(1_usize, |n, &size| n.saturating_mul(size));
+    let longest = sizes.iter().position(|&size| size > 1);
+    let (Some(d), true) = (longest, count > most) else { return each(start, sizes) };
+    let size = sizes[d];
+    // Where tiles end, most likely.
+    let first = match size / 2 {
+        half if size > 128 => half.next_multiple_of(64),
+        half => half,
+    };
+    sizes[d] = first;
+    split(start, sizes, most, each)?;
+    (start[d], sizes[d]) = (start[d] + first, size - first);
+    split(start, sizes, most, each)?;
+    (start[d], sizes[d]) = (start[d] - first, size);
+    Ok(())
+}
+
+/// What of an axis belongs to a block.
+fn along(start: &[usize], sizes: &[usize], axis: Axis) -> Slice {
+    let (start, size) = (start[axis.index()], sizes[axis.index()]);
+    Slice::from(start..start + size)
 }

@@ -241,8 +241,13 @@ impl PlanBuilder {
     }
 
     #[cfg(feature = "ndarray")]
-    pub(crate) fn window_sizes(&self) -> Option<&[u64]> {
-        self.window.as_ref().map(|(_, sizes)| sizes.as_slice())
+    pub(crate) fn start_and_sizes(&self) -> Option<&(Vec<u64>, Vec<u64>)> {
+        self.window.as_ref()
+    }
+
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn the_padding(&self) -> Padding {
+        self.padding
     }
 
     #[cfg(feature = "ndarray")]
@@ -445,6 +450,12 @@ impl Plan {
     /// Checks that a source has its length.
     pub(crate) fn check_source(&self, source: &[u8]) -> Result<(), BufferError> {
         self.needs().0.check(Which::Source, source.len())
+    }
+
+    /// Checks that a destination has its length.
+    #[cfg(feature = "ndarray")]
+    pub(crate) fn check_destination(&self, destination: &[u8]) -> Result<(), BufferError> {
+        self.needs().1.check(Which::Destination, destination.len())
     }
 
     /// The type of the elements of the host array, if that is on this side.
