@@ -366,12 +366,14 @@ impl HostPlace {
                 continue;
             }
             let too_large = HostError::TooLarge { dimension, bound, stride_bits };
-            let reach = i128::from(bound - 1).checked_mul(stride_bits).ok_or(too_large)?;
+            let reach = i128::from(bound - 1)
+                .checked_mul(stride_bits)
+                .filter(|reach| (1 - MOST_BITS..MOST_BITS).contains(reach))
+                .ok_or(too_large)?;
+            // So far from overflowing, with up to 64 dimensions.
             let way = if reach < 0 { &mut first } else { &mut end };
             *way += reach;
-            // Of up to 64 dimensions, none reaches further, so the sums are far from
-            // overflowing.
-            if reach <= -MOST_BITS || end >= MOST_BITS {
+            if end >= MOST_BITS {
                 return Err(too_large);
             }
             let stride = i64::try_from(stride_bits).map_err(|_| too_large)?;

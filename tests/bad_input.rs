@@ -194,6 +194,10 @@ fn absurd_strides_and_windows() {
     );
     refuse(host(Host::strided([i64::MIN, 4])), &["dimension 0", "-73786976294838206464"]);
     refuse(host(Host::strided([-20, 4])), &["byte -40", "before the buffer"]);
+    // As far back as numbers of 128 bits reach, from before the buffer.
+    let far = common::shape("s1[2,2305843009213693953]{1,0:E(1)}");
+    let builder = host(Host::strided([-1, i64::MIN]));
+    within(MODEST, || refused(builder.pack(&far), &["dimension 1", "2305843009213693953"]));
     refuse(host(Host::strided([4])), &["1 entries for 2 dimensions"]);
     refuse(host(Host::strided(vec![4; 100_000])), &["100000 entries for 2 dimensions"]);
     refuse(host(Host::dense().starting_at(u64::MAX)), &["byte 18446744073709551615"]);
