@@ -14,8 +14,8 @@ impl PlanBuilder {
     ///
     /// The view may have its dimensions in any order and direction. Where it has gaps, as
     /// slices of larger arrays do, what is between the elements may belong to somebody
-    /// else, so its elements go through a buffer of 128 KiB; to have the larger array and
-    /// [`Host::window`] or [`Host::strided`] is faster.
+    /// else, so its elements go through a buffer of 128 KiB. The larger array with
+    /// [`Host::window`] or [`Host::strided`] needs none.
     ///
     /// # Errors
     ///
