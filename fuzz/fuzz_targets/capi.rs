@@ -271,7 +271,7 @@ impl Session {
         let plan = any(choices, &self.plans);
         let bytes = unsafe { relayout_plan_destination_bytes(plan) };
         // A list of all chunks of what is absurdly large takes long.
-        let max_bytes = bytes / 200 + choices.number();
+        let max_bytes = (bytes / 200).saturating_add(choices.number());
         let mut list = ptr::null_mut();
         let status = unsafe { relayout_plan_chunks(plan, max_bytes, &mut list) };
         keep(status, list, &mut self.lists);
