@@ -438,6 +438,8 @@ pub fn chunks(choices: &mut Choices<'_>) {
         2 => 64 * (1 + choices.below(40)),
         _ => 1 + plan.destination_bytes() / (1 + choices.below(12)),
     };
+    // Thousands of chunks take seconds to check.
+    let max_bytes = max_bytes.max(plan.destination_bytes() / 500);
     fill_chunks(&plan, max_bytes);
     if kind == 2 && plan.explain().slow.is_none() && sizes == bounds {
         read_what_they_need(&plan, max_bytes);
