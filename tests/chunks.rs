@@ -102,6 +102,17 @@ fn chunks_are_as_large_as_they_may_be_and_end_where_tiles_do() {
     assert_eq!(sizes(text, 100 << 10)[0], 100 << 10);
     assert_eq!(sizes(text, u64::MAX), [16 << 20]);
     assert_eq!(sizes("u8[0,3]{1,0}", 10), [0; 0]);
+    // Tiles, rows of tiles, and planes, whose last rows of tiles are padding.
+    let text = "f32[4,60,1000]{2,1,0:T(8,128)}";
+    for (most, size) in [
+        (700 << 10, 512 << 10),
+        (300 << 10, 256 << 10),
+        (100 << 10, 96 << 10),
+        (10_000, 8192),
+        (5000, 4096),
+    ] {
+        assert_eq!(sizes(text, most)[0], size, "{most}");
+    }
 }
 
 #[test]

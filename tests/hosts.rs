@@ -7,7 +7,9 @@ mod common;
 
 use common::{arb_bytes, arb_shape, cases, shape};
 use proptest::prelude::*;
-use relayout::{BitOrder, ElementType, Error, Host, HostError, PlanBuilder, Shape, Tier};
+use relayout::{
+    BitOrder, ElementType, Error, Host, HostError, Padding, PlanBuilder, Shape, Tier, oracle,
+};
 use relayout_testing::{Choices, HostModel, made_up_window, move_through, noise, strides};
 
 /// Packs and unpacks through made-up host arrays, in every tier.
@@ -215,6 +217,28 @@ fn typed_doors_are_for_host_arrays() {
     let packed = Host::dense().packed(BitOrder::LeastFirst);
     let plan = PlanBuilder::new().host(packed).pack(&shape("s4[2]{0:T(2)E(4)}")).unwrap();
     assert!(plan.run_from(&[1_i8], &mut [0; 1]).is_err());
+}
+
+/// The last byte of packed elements, of which one has no neighbour, in a plan without
+/// loops.
+#[test]
+fn the_end_of_packed_elements_without_loops() {
+    let shape = shape("u4[9,9]{1,0:T(*,3)(*,2)E(4)}");
+    let elements: Vec<u8> = (0..81_u32).map(|i| (i * 7 % 16) as u8).collect();
+    let mut image = vec![0; shape.sizes().unwrap().image_bytes as usize];
+    oracle::pack(&shape, &elements, &mut image).unwrap();
+    for (order, low, high) in [(BitOrder::LeastFirst, 0, 1), (BitOrder::MostFirst, 1, 0)] {
+        let host = Host::dense().packed(order);
+        let builder = PlanBuilder::new().host(host).padding(Padding::Byte(0xb7));
+        let plan = builder.unpack(&shape).unwrap();
+        assert!(plan.explain().slow.is_some(), "it has loops now: {}", plan.explain());
+        let bytes = plan.run_to_vec(&image).unwrap();
+        for (i, byte) in bytes[..40].iter().enumerate() {
+            assert_eq!(*byte, elements[2 * i + low] | elements[2 * i + high] << 4);
+        }
+        let last = [elements[80] | 0xb0, elements[80] << 4 | 0x07][low];
+        assert_eq!(bytes[40], last);
+    }
 }
 
 /// What made-up arrays found, each with its strides.
