@@ -13,8 +13,9 @@ use crate::files::{Bytes, Input};
 /// The longest header that is read, in bytes. NumPy itself stops at 10,000.
 const MAX_HEADER_BYTES: u64 = 65_536;
 
-/// The deepest brackets in a header that is read.
-const MAX_HEADER_DEPTH: usize = 16;
+/// The deepest brackets in a header that is read: those of an array have two, of records
+/// some more. The parser behind npyz takes several times as long for each.
+const MAX_HEADER_DEPTH: usize = 6;
 
 /// An array as a NumPy file holds it, but little-endian.
 pub(crate) struct Array {

@@ -43,6 +43,9 @@ fn damaged_numpy_files_are_refused() {
     refuse(&npy("<f4", "(-1,)", &[]), &["bad.npy"]);
     refuse(&npy("<f4", "(3", &[]), &["bad.npy"]);
     refuse(&npy("<f4", &format!("{}{}", "(".repeat(5000), ")".repeat(5000)), &[]), &["deeper"]);
+    // Depths that a parser took minutes for (found by the fuzz target npy).
+    refuse(&npy("<f4", &format!("[ [( {}", "{".repeat(12)), &[]), &["deeper than 6"]);
+    refuse(&npy("<f4", &format!("[ [( {}", "{".repeat(2)), &[]), &["bad.npy"]);
     refuse(&npy("<M8[ns]", "(3,)", &[0; 24]), &["M8"]);
     let mut long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec();
     long.extend([b' '; 64]);
