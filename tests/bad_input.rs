@@ -99,7 +99,13 @@ fn ask(text: &str) -> Result<Plan, relayout::Error> {
     let _ = (plan.explain().to_string(), Plan::unpack(&shape)?.explain().to_string());
     let _ = Plan::between(&shape, &shape.in_host_layout())?;
     for max_bytes in [0, 1, 4096, u64::MAX] {
-        assert!(plan.chunks(max_bytes).take(3).count() <= 3);
+        let mut end = 0;
+        for chunk in plan.chunks(max_bytes).take(3) {
+            assert_eq!(chunk.destination().start, end);
+            end = chunk.destination().end;
+            assert!(end <= plan.destination_bytes());
+            assert!(chunk.len() as u64 <= max_bytes.max(plan.grain_bytes()));
+        }
     }
     Ok(plan)
 }

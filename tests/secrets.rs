@@ -7,9 +7,9 @@
 
 mod common;
 
-use common::{host_bytes, json_lines, lines, reduced, shape, text};
+use common::{Scoped, host_bytes, json_lines, lines, reduced, shape, text};
 use relayout::staging::Stager;
-use relayout::{Executor, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout::{Padding, Plan, PlanBuilder, Shape, Tier, oracle};
 use relayout_testing::{element_mask, noise};
 
 /// What memory holds before.
@@ -103,23 +103,6 @@ fn padding_of_a_source_goes_nowhere() {
     }
 }
 
-/// Threads started for each run.
-struct Scoped;
-
-impl Executor for Scoped {
-    fn threads(&self) -> usize {
-        3
-    }
-
-    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for i in 0..count {
-                scope.spawn(move || task(i));
-            }
-        });
-    }
-}
-
 /// Large enough to be shared by threads, and ragged.
 #[test]
 fn threads_leave_nothing_either() {
@@ -145,7 +128,7 @@ fn threads_leave_nothing_either() {
             let plan = PlanBuilder::new().tier(tier).pack(&shape).unwrap();
             let images = BEFORE.map(|before| {
                 let mut image = vec![before; plan.destination_bytes() as usize];
-                plan.run_with(&Scoped, &host, &mut image).unwrap();
+                plan.run_with(&Scoped(3), &host, &mut image).unwrap();
                 image
             });
             assert!(images[0] == images[1] && images[0] == images[2], "{}", plan.explain());

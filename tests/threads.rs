@@ -4,25 +4,9 @@ mod common;
 
 use std::sync::Mutex;
 
-use common::shape;
+use common::{Scoped, shape};
 use relayout::{BitOrder, Executor, Host, Padding, Plan, PlanBuilder};
-
-/// Threads started for each run.
-struct Scoped(usize);
-
-impl Executor for Scoped {
-    fn threads(&self) -> usize {
-        self.0
-    }
-
-    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        std::thread::scope(|scope| {
-            for i in 0..count {
-                scope.spawn(move || task(i));
-            }
-        });
-    }
-}
+use relayout_testing::noise;
 
 /// One that does what it should not: some twice, some never, some that are not there.
 struct Careless;
@@ -81,13 +65,8 @@ fn plans() -> Vec<Plan> {
 #[test]
 fn threads_give_the_bytes_of_one() {
     for plan in plans() {
-        let bytes = |count: u64, seed: u64| -> Vec<u8> {
-            (0..count)
-                .map(|i| ((i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
-                .collect()
-        };
-        let source = bytes(plan.source_bytes(), 1);
-        let before = bytes(plan.destination_bytes(), 2);
+        let source = noise(plan.source_bytes(), 1);
+        let before = noise(plan.destination_bytes(), 2);
         let mut expected = before.clone();
         plan.run(&source, &mut expected).unwrap();
         let check = |executor: &dyn Fn(&mut [u8])| {

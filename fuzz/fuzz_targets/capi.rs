@@ -101,7 +101,16 @@ unsafe extern "C" fn parallel_for(
     }
 }
 
-// SAFETY of all calls below: handles are live or null, arrays as long as is said.
+/// A call of the C interface.
+macro_rules! call {
+    ($function:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: handles are null or of a `Session`, which forgets those that it gives
+        // back and gives the others back at its end; pointers are null or of values that
+        // outlive the call; arrays are as long as is said, and texts end in a zero.
+        unsafe { $function($($argument),*) }
+    };
+}
+
 impl Session {
     fn step(&mut self, choices: &mut Choices<'_>) {
         match choices.below(14) {
@@ -135,10 +144,10 @@ impl Session {
         let words = CString::new(words).unwrap();
         let text = if choices.one_in(30) { ptr::null() } else { words.as_ptr() };
         let mut handle = ptr::null_mut();
-        let status = unsafe { relayout_shape_parse(text, &mut handle) };
+        let status = call!(relayout_shape_parse(text, &mut handle));
         keep(status, handle, &mut self.shapes);
         if choices.one_in(30) {
-            assert!(!checked(unsafe { relayout_shape_parse(text, ptr::null_mut()) }));
+            assert!(!checked(call!(relayout_shape_parse(text, ptr::null_mut()))));
         }
     }
 
@@ -160,20 +169,18 @@ impl Session {
         let tiles: Vec<i64> = (0..sizes.iter().sum()).map(|_| number(choices)).collect();
         let bits = *choices.pick(&[0, 0, 0, 8, 1, 3, u32::MAX]);
         let mut handle = ptr::null_mut();
-        let status = unsafe {
-            relayout_shape_tiled(
-                element_type.as_ptr(),
-                bounds.as_ptr(),
-                bounds.len(),
-                order.as_ptr(),
-                order.len(),
-                tiles.as_ptr(),
-                sizes.as_ptr(),
-                sizes.len(),
-                bits,
-                &mut handle,
-            )
-        };
+        let status = call!(relayout_shape_tiled(
+            element_type.as_ptr(),
+            bounds.as_ptr(),
+            bounds.len(),
+            order.as_ptr(),
+            order.len(),
+            tiles.as_ptr(),
+            sizes.as_ptr(),
+            sizes.len(),
+            bits,
+            &mut handle,
+        ));
         keep(status, handle, &mut self.shapes);
     }
 
@@ -224,14 +231,14 @@ impl Session {
         let mut handle = ptr::null_mut();
         let kind = choices.below(3);
         let status = match kind {
-            0 => unsafe { relayout_plan_pack(shape, options, &mut handle) },
-            1 => unsafe { relayout_plan_unpack(shape, options, &mut handle) },
-            _ => unsafe { relayout_plan_between(shape, other, options, &mut handle) },
+            0 => call!(relayout_plan_pack(shape, options, &mut handle)),
+            1 => call!(relayout_plan_unpack(shape, options, &mut handle)),
+            _ => call!(relayout_plan_between(shape, other, options, &mut handle)),
         };
         keep(status, handle, &mut self.plans);
         if options.is_null() && !handle.is_null() {
             let parsed = |shape: *const relayout_shape| -> Shape {
-                text(|text| unsafe { relayout_shape_text(shape, text) }).unwrap().parse().unwrap()
+                text(|text| call!(relayout_shape_text(shape, text))).unwrap().parse().unwrap()
             };
             let twin = match kind {
                 0 => Plan::pack(&parsed(shape)),
@@ -245,41 +252,31 @@ impl Session {
     fn run(&mut self, choices: &mut Choices<'_>) {
         let plan = any(choices, &self.plans);
         let needed =
-            unsafe { (relayout_plan_source_bytes(plan), relayout_plan_destination_bytes(plan)) };
+            (call!(relayout_plan_source_bytes(plan)), call!(relayout_plan_destination_bytes(plan)));
         let threads = choices.below(4) as usize;
         let twin = self.twins.iter().rev().find(|(handle, _)| *handle == plan).map(|(_, p)| p);
-        with_buffers(choices, plan.is_null(), needed, twin, |source, destination| unsafe {
-            let (source, source_bytes) = source;
-            let (destination, destination_bytes) = destination;
-            match threads {
-                0 => relayout_plan_run(plan, source, source_bytes, destination, destination_bytes),
-                n => relayout_plan_run_with(
-                    plan,
-                    n,
-                    Some(parallel_for),
-                    ptr::without_provenance_mut(7),
-                    source,
-                    source_bytes,
-                    destination,
-                    destination_bytes,
-                ),
+        with_buffers(choices, plan.is_null(), needed, twin, |from, to| match threads {
+            0 => call!(relayout_plan_run(plan, from.0, from.1, to.0, to.1)),
+            threads => {
+                let (work, pool) = (Some(parallel_for as _), ptr::without_provenance_mut(7));
+                call!(relayout_plan_run_with(plan, threads, work, pool, from.0, from.1, to.0, to.1))
             }
         });
     }
 
     fn cut(&mut self, choices: &mut Choices<'_>) {
         let plan = any(choices, &self.plans);
-        let bytes = unsafe { relayout_plan_destination_bytes(plan) };
+        let bytes = call!(relayout_plan_destination_bytes(plan));
         // A list of all chunks of what is absurdly large takes long.
         let max_bytes = (bytes / 200).saturating_add(choices.number());
         let mut list = ptr::null_mut();
-        let status = unsafe { relayout_plan_chunks(plan, max_bytes, &mut list) };
+        let status = call!(relayout_plan_chunks(plan, max_bytes, &mut list));
         keep(status, list, &mut self.lists);
-        let count = unsafe { relayout_chunks_count(list) };
-        assert!(unsafe { relayout_chunks_get(list, count) }.is_null());
+        let count = call!(relayout_chunks_count(list));
+        assert!(call!(relayout_chunks_get(list, count)).is_null());
         let mut end = 0;
         for i in 0..count {
-            let ranges = unsafe { relayout_chunk_ranges(relayout_chunks_get(list, i)) };
+            let ranges = call!(relayout_chunk_ranges(relayout_chunks_get(list, i)));
             assert_eq!(ranges.destination_start, end);
             end = ranges.destination_end;
         }
@@ -288,65 +285,63 @@ impl Session {
 
     fn chunk(&mut self, choices: &mut Choices<'_>) {
         let plan = any(choices, &self.plans);
-        let bytes = unsafe { relayout_plan_destination_bytes(plan) };
+        let bytes = call!(relayout_plan_destination_bytes(plan));
         let (start, end) = match choices.below(3) {
             0 => (choices.number(), choices.number()),
             _ => (choices.below(bytes.max(1)) & !7, bytes),
         };
         let mut chunk = ptr::null_mut();
-        let status = unsafe { relayout_plan_chunk(plan, start, end, &mut chunk) };
+        let status = call!(relayout_plan_chunk(plan, start, end, &mut chunk));
         keep(status, chunk, &mut self.chunks);
     }
 
     fn run_chunk(&mut self, choices: &mut Choices<'_>) {
         let list = any(choices, &self.lists);
-        let count = unsafe { relayout_chunks_count(list) };
+        let count = call!(relayout_chunks_count(list));
         let chunk = match choices.one_in(2) && count > 0 {
-            true => unsafe { relayout_chunks_get(list, choices.below(count as u64) as usize) },
+            true => call!(relayout_chunks_get(list, choices.below(count as u64) as usize)),
             false => any(choices, &self.chunks).cast_const(),
         };
-        let ranges = unsafe { relayout_chunk_ranges(chunk) };
+        let ranges = call!(relayout_chunk_ranges(chunk));
         let needed = (ranges.source_end, ranges.destination_end - ranges.destination_start);
-        with_buffers(choices, chunk.is_null(), needed, None, |source, destination| unsafe {
-            relayout_chunk_run(chunk, source.0, source.1, destination.0, destination.1)
+        with_buffers(choices, chunk.is_null(), needed, None, |source, destination| {
+            call!(relayout_chunk_run(chunk, source.0, source.1, destination.0, destination.1))
         });
     }
 
     fn describe(&mut self, choices: &mut Choices<'_>) {
         let plan = any(choices, &self.plans);
         let shape = any(choices, &self.shapes);
-        let explained = text(|text| unsafe { relayout_plan_explain(plan, text) });
+        let explained = text(|text| call!(relayout_plan_explain(plan, text)));
         assert_eq!(explained.is_some(), !plan.is_null());
-        if let Some(text) = text(|text| unsafe { relayout_shape_text(shape, text) }) {
+        if let Some(text) = text(|text| call!(relayout_shape_text(shape, text))) {
             let text = CString::new(text).unwrap();
             let mut again = ptr::null_mut();
-            assert!(checked(unsafe { relayout_shape_parse(text.as_ptr(), &mut again) }));
-            unsafe { relayout_shape_free(again) };
+            assert!(checked(call!(relayout_shape_parse(text.as_ptr(), &mut again))));
+            call!(relayout_shape_free(again));
         }
     }
 
     fn free(&mut self, choices: &mut Choices<'_>) {
         match choices.below(4) {
-            0 => unsafe { relayout_shape_free(out(choices, &mut self.shapes)) },
+            0 => call!(relayout_shape_free(out(choices, &mut self.shapes))),
             1 => {
                 let plan = out(choices, &mut self.plans);
                 self.twins.retain(|(handle, _)| *handle != plan);
-                unsafe { relayout_plan_free(plan) }
+                call!(relayout_plan_free(plan))
             }
-            2 => unsafe { relayout_chunk_free(out(choices, &mut self.chunks)) },
-            _ => unsafe { relayout_chunks_free(out(choices, &mut self.lists)) },
+            2 => call!(relayout_chunk_free(out(choices, &mut self.chunks))),
+            _ => call!(relayout_chunks_free(out(choices, &mut self.lists))),
         }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        unsafe {
-            self.shapes.iter().for_each(|&shape| relayout_shape_free(shape));
-            self.plans.iter().for_each(|&plan| relayout_plan_free(plan));
-            self.chunks.iter().for_each(|&chunk| relayout_chunk_free(chunk));
-            self.lists.iter().for_each(|&list| relayout_chunks_free(list));
-        }
+        self.shapes.drain(..).for_each(|shape| call!(relayout_shape_free(shape)));
+        self.plans.drain(..).for_each(|plan| call!(relayout_plan_free(plan)));
+        self.chunks.drain(..).for_each(|chunk| call!(relayout_chunk_free(chunk)));
+        self.lists.drain(..).for_each(|list| call!(relayout_chunks_free(list)));
     }
 }
 
@@ -357,22 +352,16 @@ fn threads(choices: &mut Choices<'_>) {
     let source = choices.noise(twin.source_bytes());
     let mut image = vec![0xee; twin.destination_bytes() as usize];
     let (mut shape, mut plan) = (ptr::null_mut(), ptr::null_mut());
-    unsafe {
-        assert!(checked(relayout_shape_parse(text.as_ptr(), &mut shape)));
-        assert!(checked(relayout_plan_pack(shape, ptr::null(), &mut plan)));
-        assert!(checked(relayout_plan_run_with(
-            plan,
-            count,
-            Some(parallel_for),
-            ptr::without_provenance_mut(7),
-            source.as_ptr().cast(),
-            source.len(),
-            image.as_mut_ptr().cast(),
-            image.len(),
-        )));
-        relayout_plan_free(plan);
-        relayout_shape_free(shape);
-    }
+    assert!(checked(call!(relayout_shape_parse(text.as_ptr(), &mut shape))));
+    assert!(checked(call!(relayout_plan_pack(shape, ptr::null(), &mut plan))));
+    let (work, pool) = (Some(parallel_for as _), ptr::without_provenance_mut(7));
+    let (from, to) = (source.as_ptr().cast(), image.as_mut_ptr().cast());
+    let lengths = (source.len(), image.len());
+    let status =
+        call!(relayout_plan_run_with(plan, count, work, pool, from, lengths.0, to, lengths.1));
+    assert!(checked(status));
+    call!(relayout_plan_free(plan));
+    call!(relayout_shape_free(shape));
     assert!(image == twin.run_to_vec(&source).unwrap());
 }
 

@@ -22,13 +22,6 @@ pub struct HostModel {
 }
 
 impl HostModel {
-    /// The dense host array of a shape.
-    #[must_use]
-    pub fn dense(element_type: ElementType, bounds: &[u64]) -> Self {
-        let bits = 8 * element_type.host_bytes();
-        HostModel::new(Host::dense(), 0, dense_strides(bounds, bits), bits, bounds)
-    }
-
     /// One with these strides in bytes.
     #[must_use]
     pub fn strided(shape: &Shape, strides: &[i64], start: u64, behind: u64) -> Self {

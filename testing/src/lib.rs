@@ -10,14 +10,15 @@
 mod buffer;
 mod checks;
 mod choices;
+mod chunks;
 mod host;
 mod shapes;
+mod strides;
 
 pub use buffer::Buffer;
-pub use checks::{
-    chunks, differential, element_mask, fill_chunks, fill_range, index, made_up_window,
-    move_through, roundtrip, strides,
-};
+pub use checks::{differential, element_mask, index, roundtrip};
 pub use choices::{Choices, noise};
+pub use chunks::{chunks, fill_chunks, fill_range};
 pub use host::{HostModel, wild_strides};
 pub use shapes::{another_layout, any_shape, small_shape};
+pub use strides::{made_up_window, move_through, strides};

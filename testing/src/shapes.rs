@@ -61,9 +61,8 @@ pub fn small_shape(choices: &mut Choices<'_>, most_elements: u64) -> Shape {
     } else {
         let element_type = *choices.pick(ElementType::ALL);
         let most_rank = if choices.one_in(8) { 9 } else { 5 };
-        let bounds: Vec<u64> = (0..choices.below(most_rank))
-            .map(|_| [1 + choices.below(11), 0][zero(choices)])
-            .collect();
+        let bounds: Vec<u64> =
+            (0..choices.below(most_rank)).map(|_| small_bound(choices, 11)).collect();
         let layout = Layout::new(choices.order(bounds.len())).unwrap();
         let tiles: Vec<Tile> = (0..choices.below(4)).map(|_| small_tile(choices)).collect();
         let mut layout = layout.with_tiles(tiles).unwrap();
@@ -98,9 +97,10 @@ pub fn small_shape(choices: &mut Choices<'_>, most_elements: u64) -> Shape {
     }
 }
 
-/// 1, seldom.
-fn zero(choices: &mut Choices<'_>) -> usize {
-    usize::from(choices.one_in(24))
+/// From 1 to `most`; zero now and then.
+fn small_bound(choices: &mut Choices<'_>, most: u64) -> u64 {
+    let bound = 1 + choices.below(most);
+    if choices.one_in(24) { 0 } else { bound }
 }
 
 /// Bounds for a layout: mostly a few tiles and something.
@@ -118,7 +118,7 @@ fn bounds_beside_tiles(choices: &mut Choices<'_>, shape: &Shape) -> Vec<u64> {
         bounds[dimension] = match choices.below(4) {
             0 | 1 => near,
             2 => 1 + choices.below(3 * tile),
-            _ => [1 + choices.below(6), 0][zero(choices)],
+            _ => small_bound(choices, 6),
         };
     }
     bounds

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use relayout::{AnyShape, Bound, ElementType, Shape, Split};
-use relayout_testing::{Choices, small_shape};
+use relayout::{AnyShape, Bound, ElementType, Executor, Shape, Split};
+use relayout_testing::{Choices, noise, small_shape};
 use serde_json::Value;
 
 /// The lines of a corpus file. Its README tells where each comes from.
@@ -49,8 +49,24 @@ pub(crate) fn reduced(shape: &Shape) -> Shape {
 pub(crate) fn host_bytes(shape: &Shape) -> Vec<u8> {
     let bits = shape.element_type().bits();
     let mask = if bits < 8 { (1_u8 << bits) - 1 } else { 0xff };
-    let bytes = shape.sizes().unwrap().host_bytes;
-    (0..bytes).map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 & mask).collect()
+    noise(shape.sizes().unwrap().host_bytes, 0).iter().map(|byte| byte & mask).collect()
+}
+
+/// Threads started for each run.
+pub(crate) struct Scoped(pub(crate) usize);
+
+impl Executor for Scoped {
+    fn threads(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
+        std::thread::scope(|scope| {
+            for i in 0..count {
+                scope.spawn(move || task(i));
+            }
+        });
+    }
 }
 
 /// So many cases of a property, unless `PROPTEST_CASES` says otherwise.
