@@ -248,6 +248,8 @@ pub(crate) struct Strip {
     pub(crate) pad: usize,
     /// The byte that a fill writes.
     pub(crate) fill: u8,
+    /// Of a transpose within the caches: both sides stay in the near ones.
+    pub(crate) is_near: bool,
 }
 
 impl Strip {
@@ -279,12 +281,10 @@ impl Strip {
     /// they are visited in a random order (docs/performance.md has the figures).
     pub(crate) fn shuffled(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.places().collect();
-        // Fisher and Yates, with the generator of Knuth's MMIX.
+        // Fisher and Yates.
         let mut random: u64 = 1;
         for left in (2..=places.len()).rev() {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            random = next_random(random);
             let high = usize::try_from(random >> 33).unwrap_or_default();
             places.swap(high % left, left - 1);
         }
@@ -433,6 +433,11 @@ impl Runs {
         }
         Some(start..end)
     }
+}
+
+/// The generator of Knuth's MMIX, whose high bits count.
+const fn next_random(random: u64) -> u64 {
+    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
 }
 
 /// The bytes of an element of whole bytes.

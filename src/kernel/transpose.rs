@@ -8,7 +8,7 @@
 
 use super::scalar;
 use super::vector::{Algorithm, LINE, Vector, load_row, streams, unweave, weave};
-use super::{Place, Strip};
+use super::{Place, Strip, next_random};
 
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose), `WIDTH` being the bytes of an element.
 pub(super) struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
@@ -62,28 +62,31 @@ struct Matrix {
     others: Strip,
 }
 
-/// Places at a stride, in blocks that are a step apart, in bytes. So many of those
-/// at a place share it.
+/// Places at a stride, in blocks that are a step apart, in bytes.
 #[derive(Clone, Copy)]
 struct Split {
-    share: usize,
     block: usize,
     step: usize,
     stride: usize,
 }
 
 impl Split {
-    /// Where number `first` and those behind it are. It is the first at its place.
+    /// Where number `first` and those behind it are, of which `SHARE` share a place.
+    /// It is the first at its place.
     #[inline(always)]
-    fn places(self, first: usize, places: &mut [usize]) {
-        let first = first / self.share;
-        let (mut block, mut within) = (first / self.block, first % self.block);
-        for shared in places.chunks_mut(self.share) {
-            shared
-                .fill(block.wrapping_mul(self.step).wrapping_add(within.wrapping_mul(self.stride)));
-            within += 1;
+    fn places<const SHARE: usize>(self, first: usize, places: &mut [usize]) {
+        let first = first / SHARE;
+        let (block, mut within) = (first / self.block, first % self.block);
+        let mut start = block.wrapping_mul(self.step);
+        let mut place = start.wrapping_add(within.wrapping_mul(self.stride));
+        for shared in places.chunks_mut(SHARE) {
+            for number in shared {
+                *number = place;
+            }
+            (place, within) = (place.wrapping_add(self.stride), within + 1);
             if within == self.block {
-                (block, within) = (block + 1, 0);
+                start = start.wrapping_add(self.step);
+                (place, within) = (start, 0);
             }
         }
     }
@@ -95,15 +98,105 @@ impl Split {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
+/// Where both sides stay in the near caches, a panel has so many vectors of rows and
+/// of columns, whose blocks are visited in an order without order: see
+/// [`Strip::shuffled`].
+const GRID: usize = 16;
+const SHUFFLED: [usize; GRID * GRID] = {
+    let mut order = [0; GRID * GRID];
+    let mut i = 0;
+    while i < order.len() {
+        order[i] = i;
+        i += 1;
+    }
+    let mut random = 1_u64;
+    let mut left = order.len();
+    while left > 1 {
+        random = next_random(random);
+        order.swap((random >> 33) as usize % left, left - 1);
+        left -= 1;
+    }
+    order
+};
+
+/// Where the blocks of a panel begin, row and column, in the order in which to visit
+/// them. The last ones end where the panel does.
+struct Blocks {
+    /// Of the panel.
+    rows: usize,
+    columns: usize,
+    /// Of a block, in rows and in columns.
+    size: usize,
+    order: Order,
+    /// Of the next one.
+    row: usize,
+    column: usize,
+    shuffled: std::slice::Iter<'static, usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// The columns of the same rows first.
+    ByRows,
+    /// The rows of the same columns first.
+    ByColumns,
+    Shuffled,
+}
+
+impl Blocks {
+    #[inline(always)]
+    fn new(rows: usize, columns: usize, size: usize, strip: &Strip) -> Blocks {
+        let is_grid = rows > size && columns > size && rows.max(columns) <= GRID * size;
+        let order = if strip.is_near && is_grid {
+            Order::Shuffled
+        } else if strip.goes_by_columns() {
+            Order::ByColumns
+        } else {
+            Order::ByRows
+        };
+        Blocks { rows, columns, size, order, row: 0, column: 0, shuffled: SHUFFLED.iter() }
+    }
+}
+
+impl Iterator for Blocks {
+    type Item = (usize, usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(usize, usize)> {
+        if self.order == Order::Shuffled {
+            loop {
+                let number = *self.shuffled.next()?;
+                (self.row, self.column) = (number / GRID * self.size, number % GRID * self.size);
+                if self.row < self.rows && self.column < self.columns {
+                    break;
+                }
+            }
+        } else if self.row >= self.rows || self.column >= self.columns {
+            return None;
+        }
+        let at = (self.row.min(self.rows - self.size), self.column.min(self.columns - self.size));
+        if self.order == Order::ByRows {
+            self.column += self.size;
+            if self.column >= self.columns {
+                (self.row, self.column) = (self.row + self.size, 0);
+            }
+        } else {
+            self.row += self.size;
+            if self.row >= self.rows {
+                (self.row, self.column) = (0, self.column + self.size);
+            }
+        }
+        Some(at)
+    }
+}
+
 impl Matrix {
     #[inline(always)]
     fn new<const WIDTH: usize, const WAYS: usize>(strip: &Strip) -> Matrix {
         let (mut rows, mut columns) = (strip.rows, strip.columns);
         let mut others = *strip;
-        let row =
-            Split { share: 1, block: rows, step: strip.source_step, stride: strip.row_stride };
+        let row = Split { block: rows, step: strip.source_step, stride: strip.row_stride };
         let column = Split {
-            share: WAYS,
             block: columns / WAYS,
             step: strip.destination_line,
             stride: strip.column_stride,
@@ -200,8 +293,13 @@ impl Matrix {
         destination: *mut u8,
     ) {
         debug_assert_eq!(LANES * WIDTH, V::BYTES);
-        let mut rows = [0; PANEL_ROWS];
-        let mut columns = [0; PANEL_COLUMNS];
+        let (panel_rows, panel_columns) = if self.others.is_near {
+            (GRID * LANES, GRID * LANES)
+        } else {
+            (PANEL_ROWS, PANEL_COLUMNS)
+        };
+        let mut rows = [0; GRID * 16];
+        let mut columns = [0; GRID * 16];
         let mut squares;
         let scratch: &mut [Square] = if WIDTH < 4 {
             squares = [Square([0; LINE * LINE]), Square([0; LINE * LINE])];
@@ -213,13 +311,13 @@ impl Matrix {
         while next_row < self.rows {
             // What is left at the end is done by vectors that end there.
             let first_row = next_row.min(self.rows - LANES);
-            let rows = &mut rows[..PANEL_ROWS.min(self.rows - first_row)];
-            self.row.places(first_row, rows);
+            let rows = &mut rows[..panel_rows.min(self.rows - first_row)];
+            self.row.places::<1>(first_row, rows);
             let mut next_column = 0;
             while next_column < self.columns {
                 let first_column = next_column.min(self.columns - LANES);
-                let columns = &mut columns[..PANEL_COLUMNS.min(self.columns - first_column)];
-                self.column.places(first_column, columns);
+                let columns = &mut columns[..panel_columns.min(self.columns - first_column)];
+                self.column.places::<WAYS>(first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
                 let source = source.wrapping_add(first_column * WIDTH);
                 let destination = destination.wrapping_add(first_row * WIDTH * WAYS);
@@ -229,7 +327,7 @@ impl Matrix {
                     transpose_panel::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
                         rows,
                         columns,
-                        self.others.goes_by_columns(),
+                        &self.others,
                         scratch,
                         source,
                         destination,
@@ -244,8 +342,8 @@ impl Matrix {
 
 /// Transposes a panel: rows that begin at `rows` in the source, columns that begin
 /// at `columns` in the destination. The rows of a vector are gone along first, or
-/// `by_columns` its columns: the ones that are further from each other, of which
-/// the caches hold fewer, as powers of two put them all into the same few places.
+/// its columns: the ones that are further from each other, of which the caches hold
+/// fewer, as powers of two put them all into the same few places.
 ///
 /// # Safety
 ///
@@ -264,7 +362,7 @@ unsafe fn transpose_panel<
 >(
     rows: &[usize],
     columns: &[usize],
-    by_columns: bool,
+    strip: &Strip,
     scratch: &mut [Square],
     source: *const u8,
     destination: *mut u8,
@@ -276,54 +374,36 @@ unsafe fn transpose_panel<
     let size = if squares { square } else { LANES };
     // Parts of lines are better stored, as caches bring them together.
     let stream = STREAM && size * WIDTH == LINE && starts.is_multiple_of(LINE);
-    let (rows_left, columns_left) = (rows.len() - size, columns.len() - size);
-    let (outer_left, inner_left) =
-        if by_columns { (columns_left, rows_left) } else { (rows_left, columns_left) };
-    let mut outer = 0;
-    loop {
-        let mut inner = 0;
-        loop {
-            // The last ones end where the panel does.
-            let at = (outer.min(outer_left), inner.min(inner_left));
-            let (row, column) = if by_columns { (at.1, at.0) } else { at };
-            let from = source.wrapping_add(column * WIDTH);
-            let to = destination.wrapping_add(row * WIDTH * WAYS);
-            if STREAM && by_columns {
-                for &start in rows.iter().skip(row).take(size) {
-                    V::prefetch(from.wrapping_add(start.wrapping_add(size * WIDTH)));
-                }
-            } else if STREAM {
-                for &start in rows.iter().skip(row + size).take(size) {
-                    V::prefetch(from.wrapping_add(start));
-                }
+    for (row, column) in Blocks::new(rows.len(), columns.len(), size, strip) {
+        let from = source.wrapping_add(column * WIDTH);
+        let to = destination.wrapping_add(row * WIDTH * WAYS);
+        if STREAM && strip.goes_by_columns() {
+            for &start in rows.iter().skip(row).take(size) {
+                V::prefetch(from.wrapping_add(start.wrapping_add(size * WIDTH)));
             }
-            let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
-            let stream = stream && row.is_multiple_of(size);
-            if squares {
-                // SAFETY: so many rows and columns of the panel; whole lines from an
-                // aligned start, where it is to be streamed.
-                unsafe {
-                    transpose_square::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
-                        rows, columns, from, to, stream, scratch,
-                    );
-                };
-            } else {
-                // SAFETY: as above; whole vectors, which then are lines.
-                unsafe {
-                    transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
-                        rows, columns, from, to, stream,
-                    );
-                };
+        } else if STREAM {
+            for &start in rows.iter().skip(row + size).take(size) {
+                V::prefetch(from.wrapping_add(start));
             }
-            if inner >= inner_left {
-                break;
-            }
-            inner += size;
         }
-        if outer >= outer_left {
-            break;
+        let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
+        let stream = stream && row.is_multiple_of(size);
+        if squares {
+            // SAFETY: so many rows and columns of the panel; whole lines from an
+            // aligned start, where it is to be streamed.
+            unsafe {
+                transpose_square::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                    rows, columns, from, to, stream, scratch,
+                );
+            };
+        } else {
+            // SAFETY: as above; whole vectors, which then are lines.
+            unsafe {
+                transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                    rows, columns, from, to, stream,
+                );
+            };
         }
-        outer += size;
     }
 }
 

@@ -88,6 +88,13 @@ pub(super) trait Vector: Copy {
         unweave_by_zips::<Self, 4, 8>(words)
     }
 
+    /// Turns 16 rows of 16 elements of 32 bits: four rounds of zips, where there is no
+    /// shorter way.
+    #[inline(always)]
+    fn turn_words(rows: [Self; 16]) -> [Self; 16] {
+        weave_by_zips::<Self, 16, 32>(rows)
+    }
+
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     /// The least of each pair of bytes.
@@ -274,6 +281,11 @@ pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(
     if WAYS == 4 && BITS == 8 {
         let four = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
         rows.copy_from_slice(&four);
+        return rows;
+    }
+    if let (16, 32, Ok(words)) = (WAYS, BITS, <&[V; 16]>::try_from(rows.as_slice())) {
+        let turned = V::turn_words(*words);
+        rows.copy_from_slice(&turned);
         return rows;
     }
     weave_by_zips::<V, WAYS, BITS>(rows)

@@ -185,7 +185,8 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
             }
-            let Leaf { source, destination, op, strip, mut stages, .. } = first;
+            let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
+            strip.is_near = stores.are_near() && !stream;
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }

@@ -11,12 +11,14 @@ use crate::kernel::{BlockOp, Strip};
 /// they would not stay there.
 const RUNS: u64 = 12 << 20;
 
-/// The same for transposes that go along the columns, writing whole runs of lines
-/// far from each other: such lines displace each other anyway.
-const FAR_COLUMNS: u64 = 512 << 10;
+/// Transposes with fewer bytes than this on both sides stay in the near caches.
+const NEAR: u64 = 3 << 20;
 
-/// The same for other transposes: single lines at a time are better collected in
-/// the caches as long as there is room.
+/// From so many bytes on, transposes that go along the columns write past the caches:
+/// whole runs of lines far from each other, which displace each other anyway. Others
+/// write single lines, which are better collected in the caches as long as there is
+/// room.
+const FAR_COLUMNS: u64 = NEAR;
 const LINES: u64 = 48 << 20;
 
 /// What decides on the kind of stores.
@@ -38,6 +40,11 @@ impl Stores {
     /// Whether runs are written past the caches.
     pub(super) fn of_runs(self) -> bool {
         self.asked.unwrap_or(self.both_bytes >= RUNS)
+    }
+
+    /// Whether the sides of a transpose stay in the near caches.
+    pub(super) fn are_near(self) -> bool {
+        self.both_bytes < NEAR
     }
 
     /// Whether a kernel writes past the caches.

@@ -261,6 +261,22 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn turn_words(rows: [Self; 16]) -> [Self; 16] {
+        // Unpacking works within the quarters: four rows become their columns 0, 4, 8
+        // and 12, then 1, 5, 9 and 13, and so on. Then quarters are exchanged.
+        let [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15] = rows;
+        let [a0, a1, a2, a3] = turn_within_quarters([r0, r1, r2, r3]);
+        let [b0, b1, b2, b3] = turn_within_quarters([r4, r5, r6, r7]);
+        let [c0, c1, c2, c3] = turn_within_quarters([r8, r9, r10, r11]);
+        let [d0, d1, d2, d3] = turn_within_quarters([r12, r13, r14, r15]);
+        let [r0, r4, r8, r12] = turn_quarters([a0, b0, c0, d0]);
+        let [r1, r5, r9, r13] = turn_quarters([a1, b1, c1, d1]);
+        let [r2, r6, r10, r14] = turn_quarters([a2, b2, c2, d2]);
+        let [r3, r7, r11, r15] = turn_quarters([a3, b3, c3, d3]);
+        [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15]
+    }
+
+    #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(avx512!(_mm512_and_si512(self.0, other.0)))
     }
@@ -286,4 +302,36 @@ impl Vector for V {
         let by = avx512!(_mm_cvtsi32_si128(BY));
         V(avx512!(_mm512_srl_epi16(self.0, by)))
     }
+}
+
+/// In each quarter, four rows of four elements of 32 bits become their columns.
+#[inline(always)]
+fn turn_within_quarters([a, b, c, d]: [V; 4]) -> [V; 4] {
+    let ab = avx512!(_mm512_unpacklo_epi32(a.0, b.0));
+    let ab_high = avx512!(_mm512_unpackhi_epi32(a.0, b.0));
+    let cd = avx512!(_mm512_unpacklo_epi32(c.0, d.0));
+    let cd_high = avx512!(_mm512_unpackhi_epi32(c.0, d.0));
+    [
+        V(avx512!(_mm512_unpacklo_epi64(ab, cd))),
+        V(avx512!(_mm512_unpackhi_epi64(ab, cd))),
+        V(avx512!(_mm512_unpacklo_epi64(ab_high, cd_high))),
+        V(avx512!(_mm512_unpackhi_epi64(ab_high, cd_high))),
+    ]
+}
+
+/// Four rows of four quarters become their columns.
+#[inline(always)]
+fn turn_quarters([a, b, c, d]: [V; 4]) -> [V; 4] {
+    const EVEN: i32 = 0b10_00_10_00;
+    const ODD: i32 = 0b11_01_11_01;
+    let ab = avx512!(_mm512_shuffle_i32x4::<EVEN>(a.0, b.0));
+    let ab_odd = avx512!(_mm512_shuffle_i32x4::<ODD>(a.0, b.0));
+    let cd = avx512!(_mm512_shuffle_i32x4::<EVEN>(c.0, d.0));
+    let cd_odd = avx512!(_mm512_shuffle_i32x4::<ODD>(c.0, d.0));
+    [
+        V(avx512!(_mm512_shuffle_i32x4::<EVEN>(ab, cd))),
+        V(avx512!(_mm512_shuffle_i32x4::<EVEN>(ab_odd, cd_odd))),
+        V(avx512!(_mm512_shuffle_i32x4::<ODD>(ab, cd))),
+        V(avx512!(_mm512_shuffle_i32x4::<ODD>(ab_odd, cd_odd))),
+    ]
 }
