@@ -248,8 +248,8 @@ pub(crate) struct Strip {
     pub(crate) pad: usize,
     /// The byte that a fill writes.
     pub(crate) fill: u8,
-    /// Of a transpose within the caches: both sides stay in the near ones.
-    pub(crate) is_near: bool,
+    /// Of a transpose: its blocks are visited in an order without order.
+    pub(crate) is_shuffled: bool,
 }
 
 impl Strip {
@@ -330,6 +330,12 @@ impl Strip {
     /// few, as powers of two put all into the same few places.
     pub(crate) fn goes_by_columns(&self) -> bool {
         self.column_stride > self.row_stride
+    }
+
+    /// Of a transpose: how many bytes there are from the first of the columns of a block
+    /// to behind the last.
+    pub(crate) fn columns_span(&self) -> usize {
+        self.columns.saturating_mul(self.column_stride)
     }
 
     /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.

@@ -147,7 +147,7 @@ impl Blocks {
     #[inline(always)]
     fn new(rows: usize, columns: usize, size: usize, strip: &Strip) -> Blocks {
         let is_grid = rows > size && columns > size && rows.max(columns) <= GRID * size;
-        let order = if strip.is_near && is_grid {
+        let order = if strip.is_shuffled && is_grid {
             Order::Shuffled
         } else if strip.goes_by_columns() {
             Order::ByColumns
@@ -293,7 +293,7 @@ impl Matrix {
         destination: *mut u8,
     ) {
         debug_assert_eq!(LANES * WIDTH, V::BYTES);
-        let (panel_rows, panel_columns) = if self.others.is_near {
+        let (panel_rows, panel_columns) = if self.others.is_shuffled {
             (GRID * LANES, GRID * LANES)
         } else {
             (PANEL_ROWS, PANEL_COLUMNS)

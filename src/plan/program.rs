@@ -186,7 +186,7 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
                 return None;
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
-            strip.is_near = stores.are_near() && !stream;
+            strip.is_shuffled = !stream && stores.are_near();
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }

@@ -14,11 +14,12 @@ const RUNS: u64 = 12 << 20;
 /// Transposes with fewer bytes than this on both sides stay in the near caches.
 const NEAR: u64 = 3 << 20;
 
-/// From so many bytes on, transposes that go along the columns write past the caches:
-/// whole runs of lines far from each other, which displace each other anyway. Others
-/// write single lines, which are better collected in the caches as long as there is
-/// room.
-const FAR_COLUMNS: u64 = NEAR;
+/// From so many bytes on, transposes write past the caches what displaces each other
+/// there anyway: whole runs of lines far from each other, along the columns; or single
+/// lines of columns of which no more bytes than `FEW_LINES` are beside each other. Other
+/// single lines are better collected in the caches as long as there is room.
+const FAR: u64 = NEAR;
+const FEW_LINES: usize = 1024;
 const LINES: u64 = 48 << 20;
 
 /// What decides on the kind of stores.
@@ -59,7 +60,8 @@ impl Stores {
             | BlockOp::FillBits => false,
             // Narrower ones write whole lines, each of them once, like runs.
             BlockOp::Transpose { bits: 32..=64 } | BlockOp::TransposeInterleave { .. } => {
-                let limit = if strip.goes_by_columns() { FAR_COLUMNS } else { LINES };
+                let is_far = strip.goes_by_columns() || strip.columns_span() <= FEW_LINES;
+                let limit = if is_far { FAR } else { LINES };
                 self.asked.unwrap_or(self.both_bytes >= limit)
             }
             _ => self.of_runs(),
