@@ -30,6 +30,13 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         destination: *mut u8,
     ) {
         let matrix = Matrix::new::<WIDTH, 1>(strip);
+        let square = LINE / WIDTH;
+        if WIDTH < 4 && matrix.rows >= square && matrix.columns >= square {
+            // SAFETY: the same strip, which has as many rows and columns as a square.
+            return unsafe {
+                matrix.transpose_all::<V, true, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
+            };
+        }
         let lanes = V::BYTES / WIDTH;
         // More than 16 rows at a time are more than there are registers for.
         if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
@@ -44,7 +51,9 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         }
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // elements.
-        unsafe { matrix.transpose_all::<V, BITS, WIDTH, 1, BITS, STREAM>(source, destination) };
+        unsafe {
+            matrix.transpose_all::<V, false, BITS, WIDTH, 1, BITS, STREAM>(source, destination);
+        };
     }
 }
 
@@ -98,9 +107,18 @@ impl Split {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
-/// Where both sides stay in the near caches, a panel has so many vectors of rows and
-/// of columns, whose blocks are visited in an order without order: see
-/// [`Strip::shuffled`].
+/// So many rows at a time are as many as there are registers for.
+const MOST: usize = 16;
+
+/// Whether the blocks of a panel, which have so many rows and columns, are visited in an
+/// order without order: see [`Strip::shuffled`]. Short parts of lines had better be
+/// visited one soon after the other.
+#[inline(always)]
+fn is_shuffled<const WIDTH: usize, const SIZE: usize>(strip: &Strip) -> bool {
+    strip.is_shuffled && SIZE * WIDTH * 2 >= LINE
+}
+
+/// So many blocks of rows and of columns a panel has at most then.
 const GRID: usize = 16;
 const SHUFFLED: [usize; GRID * GRID] = {
     let mut order = [0; GRID * GRID];
@@ -145,15 +163,7 @@ enum Order {
 
 impl Blocks {
     #[inline(always)]
-    fn new(rows: usize, columns: usize, size: usize, strip: &Strip) -> Blocks {
-        let is_grid = rows > size && columns > size && rows.max(columns) <= GRID * size;
-        let order = if strip.is_shuffled && is_grid {
-            Order::Shuffled
-        } else if strip.goes_by_columns() {
-            Order::ByColumns
-        } else {
-            Order::ByRows
-        };
+    fn new(rows: usize, columns: usize, size: usize, order: Order) -> Blocks {
         Blocks { rows, columns, size, order, row: 0, column: 0, shuffled: SHUFFLED.iter() }
     }
 }
@@ -164,6 +174,7 @@ impl Iterator for Blocks {
     #[inline(always)]
     fn next(&mut self) -> Option<(usize, usize)> {
         if self.order == Order::Shuffled {
+            // At most `GRID` of each.
             loop {
                 let number = *self.shuffled.next()?;
                 (self.row, self.column) = (number / GRID * self.size, number % GRID * self.size);
@@ -212,15 +223,17 @@ impl Matrix {
         Matrix { rows, columns, row, column, others }
     }
 
-    /// Transposes each matrix of the strip.
+    /// Transposes each matrix of the strip, by as many rows and columns at a time as a
+    /// `V` takes, or in squares of lines.
     ///
     /// # Safety
     ///
     /// The strip begins at these places, and each matrix has at least as many rows
-    /// and columns as a `V` takes. The CPU has `V`.
+    /// and columns. The CPU has `V`.
     #[inline(always)]
     unsafe fn transpose_all<
         V: Vector,
+        const SQUARES: bool,
         const BITS: u32,
         const WIDTH: usize,
         const WAYS: usize,
@@ -233,7 +246,7 @@ impl Matrix {
     ) {
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.
-            match V::BYTES / WIDTH {
+            match if SQUARES { LINE / WIDTH } else { V::BYTES / WIDTH } {
                 2 => {
                     // SAFETY: as above.
                     unsafe {
@@ -261,10 +274,28 @@ impl Matrix {
                         );
                     }
                 }
-                _ => {
+                16 => {
                     // SAFETY: as above.
                     unsafe {
                         self.transpose::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+                32 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 32, BITS, WIDTH, WAYS, PART, STREAM>(
+                            source,
+                            destination,
+                        );
+                    }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        self.transpose::<V, 64, BITS, WIDTH, WAYS, PART, STREAM>(
                             source,
                             destination,
                         );
@@ -276,12 +307,12 @@ impl Matrix {
 
     /// # Safety
     ///
-    /// The matrix is at these places, and has at least `LANES` rows and columns,
-    /// which is what a `V` takes. The CPU has `V`.
+    /// The matrix is at these places, and has at least `SIZE` rows and columns, which is
+    /// what a `V` takes or a square has. The CPU has `V`.
     #[inline(always)]
     unsafe fn transpose<
         V: Vector,
-        const LANES: usize,
+        const SIZE: usize,
         const BITS: u32,
         const WIDTH: usize,
         const WAYS: usize,
@@ -292,16 +323,15 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        debug_assert_eq!(LANES * WIDTH, V::BYTES);
-        let (panel_rows, panel_columns) = if self.others.is_shuffled {
-            (GRID * LANES, GRID * LANES)
+        let (panel_rows, panel_columns) = if is_shuffled::<WIDTH, SIZE>(&self.others) {
+            (GRID * MOST.min(SIZE), GRID * MOST.min(SIZE))
         } else {
             (PANEL_ROWS, PANEL_COLUMNS)
         };
-        let mut rows = [0; GRID * 16];
-        let mut columns = [0; GRID * 16];
+        let mut rows = [0; GRID * MOST];
+        let mut columns = [0; GRID * MOST];
         let mut squares;
-        let scratch: &mut [Square] = if WIDTH < 4 {
+        let scratch: &mut [Square] = if SIZE > MOST {
             squares = [Square([0; LINE * LINE]), Square([0; LINE * LINE])];
             &mut squares
         } else {
@@ -310,21 +340,21 @@ impl Matrix {
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by vectors that end there.
-            let first_row = next_row.min(self.rows - LANES);
+            let first_row = next_row.min(self.rows - SIZE);
             let rows = &mut rows[..panel_rows.min(self.rows - first_row)];
             self.row.places::<1>(first_row, rows);
             let mut next_column = 0;
             while next_column < self.columns {
-                let first_column = next_column.min(self.columns - LANES);
+                let first_column = next_column.min(self.columns - SIZE);
                 let columns = &mut columns[..panel_columns.min(self.columns - first_column)];
                 self.column.places::<WAYS>(first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
                 let source = source.wrapping_add(first_column * WIDTH);
                 let destination = destination.wrapping_add(first_row * WIDTH * WAYS);
-                // SAFETY: some rows and columns of the matrix, at least `LANES` of
+                // SAFETY: some rows and columns of the matrix, at least `SIZE` of
                 // each.
                 unsafe {
-                    transpose_panel::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                    transpose_panel::<V, SIZE, BITS, WIDTH, WAYS, PART, STREAM>(
                         rows,
                         columns,
                         &self.others,
@@ -347,13 +377,13 @@ impl Matrix {
 ///
 /// # Safety
 ///
-/// There are at least `LANES` of each, which is what a `V` takes. In each row as
+/// There are at least `SIZE` of each, which is what a `V` takes or a square has. In each row as
 /// many elements as there are columns can be read, in each column as many as
 /// there are rows be written. The CPU has `V`.
 #[inline(always)]
 unsafe fn transpose_panel<
     V: Vector,
-    const LANES: usize,
+    const SIZE: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
@@ -368,38 +398,39 @@ unsafe fn transpose_panel<
     destination: *mut u8,
 ) {
     let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
-    // Narrow elements go through squares as wide as a line of cache.
-    let square = LINE / WIDTH;
-    let squares = WIDTH < 4 && rows.len() >= square && columns.len() >= square;
-    let size = if squares { square } else { LANES };
     // Parts of lines are better stored, as caches bring them together.
-    let stream = STREAM && size * WIDTH == LINE && starts.is_multiple_of(LINE);
-    for (row, column) in Blocks::new(rows.len(), columns.len(), size, strip) {
+    let stream = STREAM && SIZE * WIDTH == LINE && starts.is_multiple_of(LINE);
+    let order = if is_shuffled::<WIDTH, SIZE>(strip) {
+        Order::Shuffled
+    } else if strip.goes_by_columns() {
+        Order::ByColumns
+    } else {
+        Order::ByRows
+    };
+    for (row, column) in Blocks::new(rows.len(), columns.len(), SIZE, order) {
         let from = source.wrapping_add(column * WIDTH);
         let to = destination.wrapping_add(row * WIDTH * WAYS);
         if STREAM && strip.goes_by_columns() {
-            for &start in rows.iter().skip(row).take(size) {
-                V::prefetch(from.wrapping_add(start.wrapping_add(size * WIDTH)));
+            for &start in rows.iter().skip(row).take(SIZE) {
+                V::prefetch(from.wrapping_add(start.wrapping_add(SIZE * WIDTH)));
             }
         } else if STREAM {
-            for &start in rows.iter().skip(row + size).take(size) {
+            for &start in rows.iter().skip(row + SIZE).take(SIZE) {
                 V::prefetch(from.wrapping_add(start));
             }
         }
-        let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
-        let stream = stream && row.is_multiple_of(size);
-        if squares {
+        let (rows, columns) = (&rows[row..row + SIZE], &columns[column..column + SIZE]);
+        let stream = stream && row.is_multiple_of(SIZE);
+        if SIZE > MOST {
             // SAFETY: so many rows and columns of the panel; whole lines from an
             // aligned start, where it is to be streamed.
             unsafe {
-                transpose_square::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
-                    rows, columns, from, to, stream, scratch,
-                );
+                transpose_square::<V, WIDTH, STREAM>(rows, columns, from, to, stream, scratch);
             };
         } else {
             // SAFETY: as above; whole vectors, which then are lines.
             unsafe {
-                transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                transpose_vectors::<V, SIZE, BITS, WIDTH, WAYS, PART, STREAM>(
                     rows, columns, from, to, stream,
                 );
             };
@@ -463,29 +494,21 @@ unsafe fn transpose_vectors<
     }
 }
 
-/// A square of elements, each row of it a line of cache.
+/// Where a square is on its way: elements narrower than 32 bits, of which each row is
+/// a line of cache, and so is each column.
 #[repr(align(64))]
 struct Square([u8; LINE * LINE]);
 
-/// Transposes rows and columns that are a line of cache each. They are brought
-/// together first and spread at last, so that every line is visited once: where
-/// rows or columns are powers of two apart, the nearest cache holds no more than a
-/// few of them.
+/// Transposes rows and columns that are a line of cache each, so that every line is
+/// visited once: where rows or columns are powers of two apart, the nearest cache holds
+/// no more than a few of them.
 ///
 /// # Safety
 ///
 /// There are `LINE / WIDTH` of each. In each row as many elements can be read, in
 /// each column written, for `stream` from an aligned start. The CPU has `V`.
 #[inline(always)]
-unsafe fn transpose_square<
-    V: Vector,
-    const LANES: usize,
-    const BITS: u32,
-    const WIDTH: usize,
-    const WAYS: usize,
-    const PART: u32,
-    const STREAM: bool,
->(
+unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
     rows: &[usize],
     columns: &[usize],
     source: *const u8,
@@ -493,25 +516,113 @@ unsafe fn transpose_square<
     stream: bool,
     scratch: &mut [Square],
 ) {
-    let [before, after] = scratch else { return };
-    for (line, &start) in before.0.as_chunks_mut::<LINE>().0.iter_mut().zip(rows) {
-        // SAFETY: one row.
-        unsafe { scalar::run(source.wrapping_add(start), line.as_mut_ptr(), LINE) };
-    }
-    let lines: [usize; LANES] = std::array::from_fn(|i| i * LINE);
-    for row in (0..LINE / WIDTH).step_by(LANES) {
-        for column in (0..LINE / WIDTH).step_by(LANES) {
-            let from = before.0.as_ptr().wrapping_add(row * LINE + column * WIDTH);
-            let to = after.0.as_mut_ptr().wrapping_add(column * LINE + row * WIDTH);
-            // SAFETY: these rows and columns of the squares.
-            unsafe {
-                transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
-                    &lines, &lines, from, to, false,
-                )
-            };
+    let [woven, turned] = scratch else { return };
+    // SAFETY: the rows.
+    match WIDTH {
+        1 => {
+            // SAFETY: as above.
+            unsafe { weave_square::<V, 4, 8>(rows, source, woven) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { weave_square::<V, 2, 16>(rows, source, woven) }
         }
     }
-    for (line, &start) in after.0.as_chunks::<LINE>().0.iter().zip(columns) {
+    // SAFETY: the columns.
+    match V::BYTES / 4 {
+        4 => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 4, STREAM>(woven, columns, destination, stream, turned) }
+        }
+        8 => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 8, STREAM>(woven, columns, destination, stream, turned) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 16, STREAM>(woven, columns, destination, stream, turned) }
+        }
+    }
+}
+
+/// How many words of 32 bits a line has.
+const WORDS_OF_LINE: usize = LINE / 4;
+
+/// Interleaves `WAYS` rows of a square at a time, which makes words of 32 bits. A vector
+/// of words has some columns; those of the same columns are put beside each other.
+///
+/// # Safety
+///
+/// A line can be read in each row. The CPU has `V`.
+#[inline(always)]
+unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &[usize],
+    source: *const u8,
+    woven: &mut Square,
+) {
+    for (group, rows) in rows.as_chunks::<WAYS>().0.iter().enumerate() {
+        for part in 0..LINE / V::BYTES {
+            // SAFETY: the CPU has `V`.
+            let mut vectors = [unsafe { V::splat(0) }; WAYS];
+            for (vector, &start) in vectors.iter_mut().zip(rows) {
+                let from = source.wrapping_add(start).wrapping_add(part * V::BYTES);
+                // SAFETY: a part of one row.
+                *vector = unsafe { V::load(from) };
+            }
+            for (i, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+                let at = ((part * WAYS + i) * WORDS_OF_LINE + group) * V::BYTES;
+                // SAFETY: there are `WORDS_OF_LINE` groups of `WAYS` rows, a line each,
+                // which is no more than a square has.
+                unsafe { words.store(woven.0.as_mut_ptr().wrapping_add(at)) };
+            }
+        }
+    }
+}
+
+/// Turns the words of a square, of which a vector has `WORDS`, so that each column has
+/// its own together.
+///
+/// # Safety
+///
+/// A line can be written in each column, for `stream` from an aligned start. The CPU
+/// has `V`.
+#[inline(always)]
+unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
+    woven: &Square,
+    columns: &[usize],
+    destination: *mut u8,
+    stream: bool,
+    turned: &mut Square,
+) {
+    let is_line = V::BYTES == LINE;
+    for (block, block_columns) in columns.as_chunks::<WORDS>().0.iter().enumerate() {
+        for part in 0..LINE / V::BYTES {
+            let from = (block * WORDS_OF_LINE + part * WORDS) * V::BYTES;
+            // SAFETY: of each `WORDS` columns there are `WORDS_OF_LINE` vectors in the
+            // square, and `LINE / V::BYTES` parts of `WORDS` are as many.
+            let vectors = unsafe { load_row::<V, WORDS>(woven.0.as_ptr().wrapping_add(from)) };
+            let vectors = weave::<V, WORDS, 32>(vectors);
+            for (i, (vector, &start)) in vectors.into_iter().zip(block_columns).enumerate() {
+                let to = destination.wrapping_add(start);
+                let line = (block * WORDS + i) * LINE + part * V::BYTES;
+                if !is_line {
+                    // SAFETY: a part of one of the lines of the square, of which there is
+                    // one for each column.
+                    unsafe { vector.store(turned.0.as_mut_ptr().wrapping_add(line)) };
+                } else if STREAM && stream {
+                    // SAFETY: a column, aligned.
+                    unsafe { vector.stream(to) };
+                } else {
+                    // SAFETY: a column.
+                    unsafe { vector.store(to) };
+                }
+            }
+        }
+    }
+    if is_line {
+        return;
+    }
+    for (line, &start) in turned.0.as_chunks::<LINE>().0.iter().zip(columns) {
         let to = destination.wrapping_add(start);
         for at in (0..LINE).step_by(V::BYTES) {
             // SAFETY: a part of the line.
@@ -608,7 +719,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // words.
-        unsafe { matrix.transpose_all::<V, 32, 4, WAYS, BITS, STREAM>(source, destination) };
+        unsafe {
+            matrix.transpose_all::<V, false, 32, 4, WAYS, BITS, STREAM>(source, destination);
+        };
     }
 }
 
