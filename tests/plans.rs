@@ -277,6 +277,8 @@ fn swapped_dimensions() {
             (17, 33),
             (31, 64),
             (65, 34),
+            (64, 64),
+            (63, 65),
         ] {
             for layout in ["{0,1}", "{0,1:T(8,16)}", "{1,0:T(8,16)(8,1)}", "{0,1:T(4,8)(1,8)}"] {
                 let shape = shape(&format!("{element_type}[{rows},{columns}]{layout}"));
@@ -299,6 +301,9 @@ fn large_swapped_dimensions() {
         "bf16[520,300]{0,1:T(8,128)(2,1)}",
         "s8[300,520]{0,1:T(8,128)(4,1)}",
         "u8[130,9,300]{1,2,0}",
+        // Beyond the near caches: other orders.
+        "u8[1290,1300]{0,1}",
+        "f32[700,610]{0,1}",
     ] {
         for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
             for tier in Tier::available() {

@@ -814,3 +814,41 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_a_panel_in_every_order() {
+        let size = 4;
+        for order in [Order::ByRows, Order::ByColumns, Order::Shuffled] {
+            for (rows, columns) in [(4, 4), (5, 4), (64, 64), (63, 30), (17, 62)] {
+                let mut visits = vec![vec![0; columns]; rows];
+                let mut starts = Vec::new();
+                for (row, column) in Blocks::new(rows, columns, size, order) {
+                    starts.push((row, column));
+                    for row in &mut visits[row..row + size] {
+                        row[column..column + size].iter_mut().for_each(|n| *n += 1);
+                    }
+                }
+                assert_eq!(starts.len(), rows.div_ceil(size) * columns.div_ceil(size));
+                assert!(visits.iter().flatten().all(|&n| n > 0), "{rows} x {columns}");
+                let (row, column) = (rows / size * size, columns / size * size);
+                assert!(visits[..row.min(rows - size)].iter().all(|r| r[0] == 1));
+                assert!(visits[0][..column.min(columns - size)].iter().all(|&n| n == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn places_go_on_from_block_to_block() {
+        let split = Split { block: 3, step: 1000, stride: 10 };
+        let mut places = [0; 5];
+        split.places::<1>(2, &mut places);
+        assert_eq!(places, [20, 1000, 1010, 1020, 2000]);
+        let mut places = [0; 6];
+        split.places::<2>(4, &mut places);
+        assert_eq!(places, [20, 20, 1000, 1000, 1010, 1010]);
+    }
+}
