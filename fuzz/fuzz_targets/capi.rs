@@ -276,7 +276,8 @@ impl Session {
         assert!(call!(relayout_chunks_get(list, count)).is_null());
         let mut end = 0;
         for i in 0..count {
-            let ranges = call!(relayout_chunk_ranges(relayout_chunks_get(list, i)));
+            let chunk = call!(relayout_chunks_get(list, i));
+            let ranges = call!(relayout_chunk_ranges(chunk));
             assert_eq!(ranges.destination_start, end);
             end = ranges.destination_end;
         }

@@ -329,13 +329,15 @@ impl Strip {
     /// from each other than the rows. Of what is far apart the nearest cache holds
     /// few, as powers of two put all into the same few places.
     pub(crate) fn goes_by_columns(&self) -> bool {
-        self.column_stride > self.row_stride
+        let distance = |stride: usize| stride.cast_signed().unsigned_abs();
+        distance(self.column_stride) > distance(self.row_stride)
     }
 
     /// Of a transpose: how many bytes there are from the first of the columns of a block
-    /// to behind the last.
-    pub(crate) fn columns_span(&self) -> usize {
-        self.columns.saturating_mul(self.column_stride)
+    /// to where one behind the last would be.
+    pub(crate) fn columns_span(&self, op: BlockOp) -> Option<usize> {
+        let runs = self.destination_runs(op)?;
+        runs.count.checked_mul(runs.stride.cast_signed().unsigned_abs())
     }
 
     /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.

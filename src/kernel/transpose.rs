@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::marker::PhantomData;
+
 use super::scalar;
 use super::vector::{Algorithm, LINE, Vector, load_row, streams, unweave, weave};
 use super::{Place, Strip, next_random};
@@ -30,13 +32,6 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         destination: *mut u8,
     ) {
         let matrix = Matrix::new::<WIDTH, 1>(strip);
-        let square = LINE / WIDTH;
-        if WIDTH < 4 && matrix.rows >= square && matrix.columns >= square {
-            // SAFETY: the same strip, which has as many rows and columns as a square.
-            return unsafe {
-                matrix.transpose_all::<V, true, BITS, WIDTH, 1, BITS, STREAM>(source, destination)
-            };
-        }
         let lanes = V::BYTES / WIDTH;
         // More than 16 rows at a time are more than there are registers for.
         if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
@@ -52,8 +47,40 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // elements.
         unsafe {
-            matrix.transpose_all::<V, false, BITS, WIDTH, 1, BITS, STREAM>(source, destination);
+            matrix.transpose_by_vectors::<V, BITS, WIDTH, 1, BITS, STREAM>(source, destination);
         };
+    }
+}
+
+/// The same for elements narrower than 32 bits: in squares of lines, where there are
+/// enough rows and columns.
+pub(super) struct TransposeNarrow<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for TransposeNarrow<BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the same contract.
+        unsafe { TransposeElements::<WIDTH>::elements(strip, source, destination) };
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let matrix = Matrix::new::<WIDTH, 1>(strip);
+        if matrix.rows.min(matrix.columns) < LINE / WIDTH {
+            // SAFETY: the same contract.
+            return unsafe {
+                Transpose::<BITS, WIDTH, STREAM>::vectors::<V>(strip, order, source, destination)
+            };
+        }
+        // SAFETY: the same strip, which has as many rows and columns as a square.
+        unsafe { matrix.transpose_all::<Squares<V, WIDTH, STREAM>>(source, destination) };
     }
 }
 
@@ -80,15 +107,15 @@ struct Split {
 }
 
 impl Split {
-    /// Where number `first` and those behind it are, of which `SHARE` share a place.
-    /// It is the first at its place.
+    /// Where number `first` and those behind it are, of which `share` at a time share a
+    /// place. It is the first at its place.
     #[inline(always)]
-    fn places<const SHARE: usize>(self, first: usize, places: &mut [usize]) {
-        let first = first / SHARE;
+    fn places(self, share: usize, first: usize, places: &mut [usize]) {
+        let first = first / share;
         let (block, mut within) = (first / self.block, first % self.block);
         let mut start = block.wrapping_mul(self.step);
         let mut place = start.wrapping_add(within.wrapping_mul(self.stride));
-        for shared in places.chunks_mut(SHARE) {
+        for shared in places.chunks_mut(share) {
             for number in shared {
                 *number = place;
             }
@@ -101,25 +128,21 @@ impl Split {
     }
 }
 
-/// How many rows and columns of a matrix are transposed before the next ones: few
-/// enough for the caches to hold, and runs long enough for memory. On both sides
-/// of a block, single vectors are far from each other, and whole lines of cache.
+/// How many rows and columns of a matrix are transposed before the next ones, block by
+/// block in a regular order: few enough for the caches to hold, and runs long enough for
+/// memory. On both sides of a block, single vectors are far from each other, and whole
+/// lines of cache.
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
 /// So many rows at a time are as many as there are registers for.
 const MOST: usize = 16;
 
-/// Whether the blocks of a panel, which have so many rows and columns, are visited in an
-/// order without order: see [`Strip::shuffled`]. Short parts of lines had better be
-/// visited one soon after the other.
-#[inline(always)]
-fn is_shuffled<const WIDTH: usize, const SIZE: usize>(strip: &Strip) -> bool {
-    strip.is_shuffled && SIZE * WIDTH * 2 >= LINE
-}
-
-/// So many blocks of rows and of columns a panel has at most then.
+/// In an order without order (see [`Strip::shuffled`]), a panel has at most so many blocks
+/// of rows and of columns, and at least so many bytes: the order of few blocks is no
+/// matter, and looking for them takes time.
 const GRID: usize = 16;
+const SHUFFLED_BYTES: usize = 32 << 10;
 const SHUFFLED: [usize; GRID * GRID] = {
     let mut order = [0; GRID * GRID];
     let mut i = 0;
@@ -138,7 +161,7 @@ const SHUFFLED: [usize; GRID * GRID] = {
 };
 
 /// Where the blocks of a panel begin, row and column, in the order in which to visit
-/// them. The last ones end where the panel does.
+/// them.
 struct Blocks {
     /// Of the panel.
     rows: usize,
@@ -152,12 +175,15 @@ struct Blocks {
     shuffled: std::slice::Iter<'static, usize>,
 }
 
+/// Rows or columns first: those that are further from each other, of which the caches
+/// hold fewer, as powers of two put them all into the same few places.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
     /// The columns of the same rows first.
     ByRows,
     /// The rows of the same columns first.
     ByColumns,
+    /// None, for what is in the near caches.
     Shuffled,
 }
 
@@ -165,6 +191,13 @@ impl Blocks {
     #[inline(always)]
     fn new(rows: usize, columns: usize, size: usize, order: Order) -> Blocks {
         Blocks { rows, columns, size, order, row: 0, column: 0, shuffled: SHUFFLED.iter() }
+    }
+
+    /// Where the block at a row and a column begins, the last ones ending where the
+    /// panel does.
+    #[inline(always)]
+    fn at(&self, row: usize, column: usize) -> (usize, usize) {
+        (row.min(self.rows - self.size), column.min(self.columns - self.size))
     }
 }
 
@@ -174,18 +207,19 @@ impl Iterator for Blocks {
     #[inline(always)]
     fn next(&mut self) -> Option<(usize, usize)> {
         if self.order == Order::Shuffled {
-            // At most `GRID` of each.
-            loop {
-                let number = *self.shuffled.next()?;
-                (self.row, self.column) = (number / GRID * self.size, number % GRID * self.size);
-                if self.row < self.rows && self.column < self.columns {
-                    break;
+            // There are `GRID` of each at most.
+            for &number in self.shuffled.by_ref() {
+                let (row, column) = (number / GRID * self.size, number % GRID * self.size);
+                if row < self.rows && column < self.columns {
+                    return Some(self.at(row, column));
                 }
             }
-        } else if self.row >= self.rows || self.column >= self.columns {
             return None;
         }
-        let at = (self.row.min(self.rows - self.size), self.column.min(self.columns - self.size));
+        if self.row >= self.rows || self.column >= self.columns {
+            return None;
+        }
+        let at = self.at(self.row, self.column);
         if self.order == Order::ByRows {
             self.column += self.size;
             if self.column >= self.columns {
@@ -224,16 +258,15 @@ impl Matrix {
     }
 
     /// Transposes each matrix of the strip, by as many rows and columns at a time as a
-    /// `V` takes, or in squares of lines.
+    /// `V` takes.
     ///
     /// # Safety
     ///
     /// The strip begins at these places, and each matrix has at least as many rows
     /// and columns. The CPU has `V`.
     #[inline(always)]
-    unsafe fn transpose_all<
+    unsafe fn transpose_by_vectors<
         V: Vector,
-        const SQUARES: bool,
         const BITS: u32,
         const WIDTH: usize,
         const WAYS: usize,
@@ -244,124 +277,108 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        for (source, destination) in scalar::blocks(&self.others, source, destination) {
-            // SAFETY: one of the matrices.
-            match if SQUARES { LINE / WIDTH } else { V::BYTES / WIDTH } {
-                2 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 2, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
+        // SAFETY: by the contract of this function.
+        match V::BYTES / WIDTH {
+            2 => {
+                // SAFETY: as above.
+                unsafe {
+                    self.transpose_all::<Vectors<V, 2, BITS, WIDTH, WAYS, PART, STREAM>>(
+                        source,
+                        destination,
+                    );
                 }
-                4 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 4, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
+            }
+            4 => {
+                // SAFETY: as above.
+                unsafe {
+                    self.transpose_all::<Vectors<V, 4, BITS, WIDTH, WAYS, PART, STREAM>>(
+                        source,
+                        destination,
+                    );
                 }
-                8 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 8, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
+            }
+            8 => {
+                // SAFETY: as above.
+                unsafe {
+                    self.transpose_all::<Vectors<V, 8, BITS, WIDTH, WAYS, PART, STREAM>>(
+                        source,
+                        destination,
+                    );
                 }
-                16 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
-                }
-                32 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 32, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe {
-                        self.transpose::<V, 64, BITS, WIDTH, WAYS, PART, STREAM>(
-                            source,
-                            destination,
-                        );
-                    }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe {
+                    self.transpose_all::<Vectors<V, 16, BITS, WIDTH, WAYS, PART, STREAM>>(
+                        source,
+                        destination,
+                    );
                 }
             }
         }
     }
 
+    /// Transposes each matrix of the strip, a block at a time.
+    ///
     /// # Safety
     ///
-    /// The matrix is at these places, and has at least `SIZE` rows and columns, which is
-    /// what a `V` takes or a square has. The CPU has `V`.
+    /// The strip begins at these places, and each matrix has at least as many rows
+    /// and columns as a block. The CPU has the vectors of `B`.
     #[inline(always)]
-    unsafe fn transpose<
-        V: Vector,
-        const SIZE: usize,
-        const BITS: u32,
-        const WIDTH: usize,
-        const WAYS: usize,
-        const PART: u32,
-        const STREAM: bool,
-    >(
+    unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
+        let mut tables =
+            Tables { rows: [0; GRID * MOST], columns: [0; GRID * MOST], scratch: B::scratch() };
+        for (source, destination) in scalar::blocks(&self.others, source, destination) {
+            // SAFETY: one of the matrices.
+            unsafe { self.transpose::<B>(source, destination, &mut tables) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The matrix is at these places, and has at least as many rows and columns as a
+    /// block. The CPU has the vectors of `B`.
+    #[inline(always)]
+    unsafe fn transpose<B: Block>(
         &self,
         source: *const u8,
         destination: *mut u8,
+        tables: &mut Tables<B>,
     ) {
-        let (panel_rows, panel_columns) = if is_shuffled::<WIDTH, SIZE>(&self.others) {
-            (GRID * MOST.min(SIZE), GRID * MOST.min(SIZE))
+        // Short parts of lines had better be visited one soon after the other.
+        let is_shuffled = self.others.is_shuffled && B::SIZE * B::WIDTH * 2 >= LINE;
+        let (panel_rows, panel_columns) = if is_shuffled {
+            (GRID * MOST.min(B::SIZE), GRID * MOST.min(B::SIZE))
         } else {
             (PANEL_ROWS, PANEL_COLUMNS)
         };
-        let mut rows = [0; GRID * MOST];
-        let mut columns = [0; GRID * MOST];
-        let mut squares;
-        let scratch: &mut [Square] = if SIZE > MOST {
-            squares = [Square([0; LINE * LINE]), Square([0; LINE * LINE])];
-            &mut squares
-        } else {
-            &mut []
-        };
+        let Tables { rows, columns, scratch } = tables;
         let mut next_row = 0;
         while next_row < self.rows {
-            // What is left at the end is done by vectors that end there.
-            let first_row = next_row.min(self.rows - SIZE);
+            // What is left at the end is done by blocks that end there.
+            let first_row = next_row.min(self.rows - B::SIZE);
             let rows = &mut rows[..panel_rows.min(self.rows - first_row)];
-            self.row.places::<1>(first_row, rows);
+            self.row.places(1, first_row, rows);
             let mut next_column = 0;
             while next_column < self.columns {
-                let first_column = next_column.min(self.columns - SIZE);
+                let first_column = next_column.min(self.columns - B::SIZE);
                 let columns = &mut columns[..panel_columns.min(self.columns - first_column)];
-                self.column.places::<WAYS>(first_column, columns);
+                self.column.places(B::WAYS, first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
-                let source = source.wrapping_add(first_column * WIDTH);
-                let destination = destination.wrapping_add(first_row * WIDTH * WAYS);
-                // SAFETY: some rows and columns of the matrix, at least `SIZE` of
-                // each.
+                let is_large = rows.len() * columns.len() * B::WIDTH >= SHUFFLED_BYTES;
+                let order = if is_shuffled && is_large {
+                    Order::Shuffled
+                } else if self.others.goes_by_columns() {
+                    Order::ByColumns
+                } else {
+                    Order::ByRows
+                };
+                let source = source.wrapping_add(first_column * B::WIDTH);
+                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                // SAFETY: some rows and columns of the matrix, at least as many as a
+                // block has.
                 unsafe {
-                    transpose_panel::<V, SIZE, BITS, WIDTH, WAYS, PART, STREAM>(
-                        rows,
-                        columns,
-                        &self.others,
-                        scratch,
-                        source,
-                        destination,
-                    );
+                    transpose_panel::<B>(rows, columns, order, scratch, source, destination);
                 };
                 next_column = first_column + columns.len();
             }
@@ -370,71 +387,182 @@ impl Matrix {
     }
 }
 
+/// Where the rows and columns of a panel begin, and where a block is on its way.
+struct Tables<B: Block> {
+    rows: [usize; GRID * MOST],
+    columns: [usize; GRID * MOST],
+    scratch: B::Scratch,
+}
+
+/// What is transposed at a time: so many rows and columns of elements of so many bytes,
+/// `WAYS` of which share a place in the destination.
+trait Block {
+    const SIZE: usize;
+    const WIDTH: usize;
+    const WAYS: usize;
+    const STREAM: bool;
+
+    /// Where it is on its way.
+    type Scratch;
+    fn scratch() -> Self::Scratch;
+
+    /// Fetches the line of an address, if there is one.
+    fn prefetch(at: *const u8);
+
+    /// Transposes one.
+    ///
+    /// # Safety
+    ///
+    /// There are `SIZE` rows and columns. In each row as many elements can be read, in
+    /// each column written, for `stream` whole lines from an aligned start. The CPU has
+    /// the instructions.
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+        scratch: &mut Self::Scratch,
+    );
+}
+
 /// Transposes a panel: rows that begin at `rows` in the source, columns that begin
-/// at `columns` in the destination. The rows of a vector are gone along first, or
-/// its columns: the ones that are further from each other, of which the caches hold
-/// fewer, as powers of two put them all into the same few places.
+/// at `columns` in the destination.
 ///
 /// # Safety
 ///
-/// There are at least `SIZE` of each, which is what a `V` takes or a square has. In each row as
-/// many elements as there are columns can be read, in each column as many as
-/// there are rows be written. The CPU has `V`.
+/// There are at least as many of each as a block has. In each row as many elements as
+/// there are columns can be read, in each column as many as there are rows be written.
+/// The CPU has the vectors of `B`.
 #[inline(always)]
-unsafe fn transpose_panel<
-    V: Vector,
-    const SIZE: usize,
+unsafe fn transpose_panel<B: Block>(
+    rows: &[usize],
+    columns: &[usize],
+    order: Order,
+    scratch: &mut B::Scratch,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let size = B::SIZE;
+    let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
+    // Parts of lines are better stored, as caches bring them together.
+    let stream = B::STREAM && size * B::WIDTH == LINE && starts.is_multiple_of(LINE);
+    for (row, column) in Blocks::new(rows.len(), columns.len(), size, order) {
+        let from = source.wrapping_add(column * B::WIDTH);
+        let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
+        if B::STREAM && order == Order::ByColumns {
+            for &start in rows.iter().skip(row).take(size) {
+                B::prefetch(from.wrapping_add(start.wrapping_add(size * B::WIDTH)));
+            }
+        } else if B::STREAM {
+            for &start in rows.iter().skip(row + size).take(size) {
+                B::prefetch(from.wrapping_add(start));
+            }
+        }
+        let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
+        let stream = stream && row.is_multiple_of(size);
+        // SAFETY: so many rows and columns of the panel; whole lines from an aligned
+        // start, where it is to be streamed.
+        unsafe { B::transpose(rows, columns, from, to, stream, scratch) };
+    }
+}
+
+/// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
+/// interleaved, elements of `PART` bits.
+struct Vectors<
+    V,
+    const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
     const STREAM: bool,
->(
-    rows: &[usize],
-    columns: &[usize],
-    strip: &Strip,
-    scratch: &mut [Square],
-    source: *const u8,
-    destination: *mut u8,
-) {
-    let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
-    // Parts of lines are better stored, as caches bring them together.
-    let stream = STREAM && SIZE * WIDTH == LINE && starts.is_multiple_of(LINE);
-    let order = if is_shuffled::<WIDTH, SIZE>(strip) {
-        Order::Shuffled
-    } else if strip.goes_by_columns() {
-        Order::ByColumns
-    } else {
-        Order::ByRows
-    };
-    for (row, column) in Blocks::new(rows.len(), columns.len(), SIZE, order) {
-        let from = source.wrapping_add(column * WIDTH);
-        let to = destination.wrapping_add(row * WIDTH * WAYS);
-        if STREAM && strip.goes_by_columns() {
-            for &start in rows.iter().skip(row).take(SIZE) {
-                V::prefetch(from.wrapping_add(start.wrapping_add(SIZE * WIDTH)));
-            }
-        } else if STREAM {
-            for &start in rows.iter().skip(row + SIZE).take(SIZE) {
-                V::prefetch(from.wrapping_add(start));
-            }
-        }
-        let (rows, columns) = (&rows[row..row + SIZE], &columns[column..column + SIZE]);
-        let stream = stream && row.is_multiple_of(SIZE);
-        if SIZE > MOST {
-            // SAFETY: so many rows and columns of the panel; whole lines from an
-            // aligned start, where it is to be streamed.
-            unsafe {
-                transpose_square::<V, WIDTH, STREAM>(rows, columns, from, to, stream, scratch);
-            };
-        } else {
-            // SAFETY: as above; whole vectors, which then are lines.
-            unsafe {
-                transpose_vectors::<V, SIZE, BITS, WIDTH, WAYS, PART, STREAM>(
-                    rows, columns, from, to, stream,
-                );
-            };
-        }
+>(PhantomData<V>);
+
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+    const STREAM: bool,
+> Block for Vectors<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>
+{
+    const SIZE: usize = LANES;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = WAYS;
+    const STREAM: bool = STREAM;
+
+    type Scratch = ();
+    fn scratch() {}
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        V::prefetch(at);
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+        (): &mut (),
+    ) {
+        // SAFETY: the same contract; whole vectors are lines where it is to be streamed.
+        unsafe {
+            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
+                rows,
+                columns,
+                source,
+                destination,
+                stream,
+            );
+        };
+    }
+}
+
+/// Rows and columns that are a line of cache each.
+struct Squares<V, const WIDTH: usize, const STREAM: bool>(PhantomData<V>);
+
+impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WIDTH, STREAM> {
+    const SIZE: usize = LINE / WIDTH;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = 1;
+    const STREAM: bool = STREAM;
+
+    type Scratch = [Square; 2];
+    fn scratch() -> [Square; 2] {
+        [Square([0; LINE * LINE]), Square([0; LINE * LINE])]
+    }
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        V::prefetch(at);
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+        scratch: &mut [Square; 2],
+    ) {
+        // SAFETY: the same contract.
+        unsafe {
+            transpose_square::<V, WIDTH, STREAM>(
+                rows,
+                columns,
+                source,
+                destination,
+                stream,
+                scratch,
+            );
+        };
     }
 }
 
@@ -514,9 +642,8 @@ unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
     source: *const u8,
     destination: *mut u8,
     stream: bool,
-    scratch: &mut [Square],
+    [woven, turned]: &mut [Square; 2],
 ) {
-    let [woven, turned] = scratch else { return };
     // SAFETY: the rows.
     match WIDTH {
         1 => {
@@ -720,7 +847,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // words.
         unsafe {
-            matrix.transpose_all::<V, false, 32, 4, WAYS, BITS, STREAM>(source, destination);
+            matrix.transpose_by_vectors::<V, 32, 4, WAYS, BITS, STREAM>(source, destination);
         };
     }
 }
@@ -845,10 +972,10 @@ mod tests {
     fn places_go_on_from_block_to_block() {
         let split = Split { block: 3, step: 1000, stride: 10 };
         let mut places = [0; 5];
-        split.places::<1>(2, &mut places);
+        split.places(1, 2, &mut places);
         assert_eq!(places, [20, 1000, 1010, 1020, 2000]);
         let mut places = [0; 6];
-        split.places::<2>(4, &mut places);
+        split.places(2, 4, &mut places);
         assert_eq!(places, [20, 20, 1000, 1000, 1010, 1010]);
     }
 }

@@ -31,7 +31,9 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::scalar::{self, from, to};
-use super::transpose::{Exchange, Transpose, TransposeElements, TransposeInterleave};
+use super::transpose::{
+    Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
+};
 use super::{BlockOp, Place, Run, Strip};
 use crate::convert::{self, Conversion, Convert};
 
@@ -88,8 +90,8 @@ pub(super) trait Vector: Copy {
         unweave_by_zips::<Self, 4, 8>(words)
     }
 
-    /// Turns 16 rows of 16 elements of 32 bits: four rounds of zips, where there is no
-    /// shorter way.
+    /// Interleaves 16 rows of 32 bits, which turns them where a vector has 16: four
+    /// rounds of zips, where there is no shorter way.
     #[inline(always)]
     fn turn_words(rows: [Self; 16]) -> [Self; 16] {
         weave_by_zips::<Self, 16, 32>(rows)
@@ -231,8 +233,8 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             (4, true) => I::entry::<Widen<4, true>>(),
             _ => return None,
         },
-        Op::Transpose { bits: 8 } => entry!(Transpose, 8, 1),
-        Op::Transpose { bits: 16 } => entry!(Transpose, 16, 2),
+        Op::Transpose { bits: 8 } => entry!(TransposeNarrow, 8, 1),
+        Op::Transpose { bits: 16 } => entry!(TransposeNarrow, 16, 2),
         Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
         Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
         Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),

@@ -11,15 +11,19 @@ use crate::kernel::{BlockOp, Strip};
 /// they would not stay there.
 const RUNS: u64 = 12 << 20;
 
-/// Transposes with fewer bytes than this on both sides stay in the near caches.
+/// Transposes with fewer bytes than this on both sides together stay in the near caches.
 const NEAR: u64 = 3 << 20;
 
-/// From so many bytes on, transposes write past the caches what displaces each other
-/// there anyway: whole runs of lines far from each other, along the columns; or single
-/// lines of columns of which no more bytes than `FEW_LINES` are beside each other. Other
-/// single lines are better collected in the caches as long as there is room.
+/// From so many bytes on both sides together, transposes write past the caches what
+/// displaces each other there anyway: whole runs of lines far from each other, along the
+/// columns; or single lines of few columns.
 const FAR: u64 = NEAR;
-const FEW_LINES: usize = 1024;
+
+/// Few columns have no more bytes than this beside each other.
+const FEW_COLUMNS: usize = 1024;
+
+/// The same for other transposes: single lines of many columns are better collected in
+/// the caches as long as there is room.
 const LINES: u64 = 48 << 20;
 
 /// What decides on the kind of stores.
@@ -58,10 +62,11 @@ impl Stores {
             | BlockOp::Reverse { .. }
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
-            // Narrower ones write whole lines, each of them once, like runs.
+            // Narrower ones write whole lines, each of them once, like runs, or, where they
+            // are small, parts of lines and never past the caches.
             BlockOp::Transpose { bits: 32..=64 } | BlockOp::TransposeInterleave { .. } => {
-                let is_far = strip.goes_by_columns() || strip.columns_span() <= FEW_LINES;
-                let limit = if is_far { FAR } else { LINES };
+                let are_few = strip.columns_span(op).is_some_and(|bytes| bytes <= FEW_COLUMNS);
+                let limit = if strip.goes_by_columns() || are_few { FAR } else { LINES };
                 self.asked.unwrap_or(self.both_bytes >= limit)
             }
             _ => self.of_runs(),
