@@ -33,8 +33,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     ) {
         let matrix = Matrix::new::<WIDTH, 1>(strip);
         let lanes = V::BYTES / WIDTH;
-        // More than 16 rows at a time are more than there are registers for.
-        if lanes > 16 || matrix.rows < lanes || matrix.columns < lanes {
+        if lanes > MAX_LANES || matrix.rows < lanes || matrix.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -135,8 +134,8 @@ impl Split {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
-/// So many rows at a time are as many as there are registers for.
-const MOST: usize = 16;
+/// A vector of more elements would take more rows at a time than there are registers for.
+const MAX_LANES: usize = 16;
 
 /// In an order without order (see [`Strip::shuffled`]), a panel has at most so many blocks
 /// of rows and of columns, and at least so many bytes: the order of few blocks is no
@@ -326,8 +325,11 @@ impl Matrix {
     /// and columns as a block. The CPU has the vectors of `B`.
     #[inline(always)]
     unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
-        let mut tables =
-            Tables { rows: [0; GRID * MOST], columns: [0; GRID * MOST], scratch: B::scratch() };
+        let mut tables = Tables {
+            rows: [0; GRID * MAX_LANES],
+            columns: [0; GRID * MAX_LANES],
+            scratch: B::scratch(),
+        };
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.
             unsafe { self.transpose::<B>(source, destination, &mut tables) };
@@ -348,7 +350,7 @@ impl Matrix {
         // Short parts of lines had better be visited one soon after the other.
         let is_shuffled = self.others.is_shuffled && B::SIZE * B::WIDTH * 2 >= LINE;
         let (panel_rows, panel_columns) = if is_shuffled {
-            (GRID * MOST.min(B::SIZE), GRID * MOST.min(B::SIZE))
+            (GRID * MAX_LANES.min(B::SIZE), GRID * MAX_LANES.min(B::SIZE))
         } else {
             (PANEL_ROWS, PANEL_COLUMNS)
         };
@@ -389,8 +391,8 @@ impl Matrix {
 
 /// Where the rows and columns of a panel begin, and where a block is on its way.
 struct Tables<B: Block> {
-    rows: [usize; GRID * MOST],
-    columns: [usize; GRID * MOST],
+    rows: [usize; GRID * MAX_LANES],
+    columns: [usize; GRID * MAX_LANES],
     scratch: B::Scratch,
 }
 
