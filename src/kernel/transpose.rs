@@ -646,7 +646,7 @@ unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
     stream: bool,
     [woven, turned]: &mut [Square; 2],
 ) {
-    // SAFETY: the rows.
+    // SAFETY: the rows, which are `LINE / WIDTH`.
     match WIDTH {
         1 => {
             // SAFETY: as above.
@@ -657,7 +657,7 @@ unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
             unsafe { weave_square::<V, 2, 16>(rows, source, woven) }
         }
     }
-    // SAFETY: the columns.
+    // SAFETY: the columns, which are as many, and the words of `V`.
     match V::BYTES / 4 {
         4 => {
             // SAFETY: as above.
@@ -682,7 +682,8 @@ const WORDS_OF_LINE: usize = LINE / 4;
 ///
 /// # Safety
 ///
-/// A line can be read in each row. The CPU has `V`.
+/// There are `WAYS` times `WORDS_OF_LINE` rows, and a line can be read in each. The CPU
+/// has `V`.
 #[inline(always)]
 unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
     rows: &[usize],
@@ -713,8 +714,8 @@ unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
 ///
 /// # Safety
 ///
-/// A line can be written in each column, for `stream` from an aligned start. The CPU
-/// has `V`.
+/// `V` has `WORDS`. There are no more columns than lines in a square, and a line can be
+/// written in each, for `stream` from an aligned start. The CPU has `V`.
 #[inline(always)]
 unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
     woven: &Square,
