@@ -13,7 +13,7 @@ use common::{arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
 use relayout::{Padding, Plan, PlanBuilder, Shape, Tier, oracle};
 use relayout_testing::{
-    Buffer, Choices, another_layout, differential, element_mask, roundtrip, small_shape,
+    Buffer, Choices, another_layout, differential, element_mask, noise, roundtrip, small_shape,
 };
 
 /// A pair of layouts, with what the oracle makes of some source.
@@ -309,6 +309,40 @@ fn large_swapped_dimensions() {
             for tier in Tier::available() {
                 for stream in [false, true] {
                     case.check(PlanBuilder::new().tier(tier).streaming(stream), (0, 32), 0xee);
+                }
+            }
+        }
+    }
+}
+
+/// Of so many bytes some blocks are written through the caches, others past them. The
+/// scalar tier, which knows nothing of that, says what has to come out.
+#[test]
+fn blocks_through_the_caches_and_past_them() {
+    for text in [
+        "f32[1290,1300]{1,0:T(8,128)}",
+        "f32[1296,1280]{1,0:T(8,128)}",
+        "c64[900,910]{1,0:T(8,128)}",
+        "bf16[1810,1790]{1,0:T(8,128)(2,1)}",
+        "bf16[1808,1792]{1,0:T(8,128)(2,1)}",
+        "bf16[3300001]{0:T(1024)(128)(2,1)}",
+        "s8[2530,2570]{1,0:T(8,128)(4,1)}",
+        "s8[2528,2560]{1,0:T(32,128)(4,1)}",
+        // Long runs, in pieces with a rest.
+        "f32[1650001]{0:T(1024)}",
+        "f32[3,550001]{1,0:T(1,128)}",
+    ] {
+        let shape = shape(text);
+        for (from, to) in
+            [(shape.in_host_layout(), shape.clone()), (shape.clone(), shape.in_host_layout())]
+        {
+            let source = noise(from.sizes().unwrap().image_bytes, 0);
+            let scalar = PlanBuilder::new().tier(Tier::SCALAR).between(&from, &to).unwrap();
+            let expected = scalar.run_to_vec(&source).unwrap();
+            let case = Case { from, to, source, expected };
+            for tier in Tier::available() {
+                for ahead in [(0, 0), (3, 0), (0, 36)] {
+                    case.check(PlanBuilder::new().tier(tier), ahead, 0xee);
                 }
             }
         }

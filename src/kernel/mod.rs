@@ -250,6 +250,8 @@ pub(crate) struct Strip {
     pub(crate) fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
     pub(crate) is_shuffled: bool,
+    /// Where it is written past the caches: some of its blocks are not.
+    pub(crate) keeps_some: bool,
 }
 
 impl Strip {

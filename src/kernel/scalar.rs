@@ -76,8 +76,10 @@ pub(super) unsafe fn elements<const WIDTH: usize>(
 /// They can be read and written, and the two runs do not overlap.
 #[inline(always)]
 pub(super) unsafe fn run(source: *const u8, destination: *mut u8, count: usize) {
-    // SAFETY: by the contract of this function.
-    unsafe { std::ptr::copy_nonoverlapping(source, destination, count) };
+    if count > 0 {
+        // SAFETY: by the contract of this function.
+        unsafe { std::ptr::copy_nonoverlapping(source, destination, count) };
+    }
 }
 
 /// Writes a run of one byte.

@@ -359,11 +359,11 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     ) {
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
-            let ahead = places.ahead;
+            let (ahead, keeps) = (places.ahead, places.keeps());
             let (source, destination) = place.of(source, destination);
             // SAFETY: a block of the strip has `columns` bytes on both sides; the
             // CPU has `V`.
-            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead) };
+            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, keeps) };
             // SAFETY: and `pad` behind them.
             unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
         }
@@ -388,6 +388,11 @@ struct Blocks<'a, const STREAM: bool> {
     last_blocks: usize,
     ahead_on_next: usize,
 }
+
+/// Where both sides have room in the caches, one of so many blocks is written through
+/// them, while the others are on their way to memory. A power of two, as the number of
+/// blocks in a line mostly is: then it is the same columns or rows in every line.
+const KEPT_ONE_OF: usize = 4;
 
 /// How many bytes of the source are fetched ahead of those that are streamed.
 const AHEAD: usize = 8192;
@@ -421,6 +426,16 @@ fn blocks<'a, const STREAM: bool>(
     }
 }
 
+impl<const STREAM: bool> Blocks<'_, STREAM> {
+    /// Past the caches: whether the block last returned is written through them all the
+    /// same.
+    #[inline(always)]
+    fn keeps(&self) -> bool {
+        let visited = self.line.wrapping_mul(self.strip.blocks).wrapping_add(self.block);
+        STREAM && self.strip.keeps_some && visited.is_multiple_of(KEPT_ONE_OF)
+    }
+}
+
 impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
     type Item = Place;
 
@@ -449,7 +464,8 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
-/// vectors, fetching what is `ahead` bytes from there.
+/// vectors, fetching what is `ahead` bytes from there. What it `keeps` it does not
+/// stream.
 ///
 /// # Safety
 ///
@@ -460,6 +476,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     destination: *mut u8,
     count: usize,
     ahead: usize,
+    keeps: bool,
 ) {
     if count < V::BYTES {
         // SAFETY: by the contract of this function.
@@ -474,6 +491,17 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         // SAFETY: there are at least as many bytes as in a vector.
         unsafe { scalar::run(source, destination, to_aligned) };
         at = to_aligned;
+    }
+    while STREAM && at + STRAIGHT <= count {
+        let (from, to) = (source.wrapping_add(at), destination.wrapping_add(at));
+        if keeps {
+            // SAFETY: so many bytes of the run.
+            unsafe { copy_straight::<V, false>(from, to, ahead) };
+        } else {
+            // SAFETY: so many bytes of the run, to an aligned place.
+            unsafe { copy_straight::<V, true>(from, to, ahead) };
+        }
+        at += STRAIGHT;
     }
     while !STREAM && at + STRAIGHT <= count {
         fetch::<V>(source.wrapping_add(at).wrapping_add(ahead), STRAIGHT);
@@ -513,8 +541,29 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
 }
 
-/// So many bytes are moved without a loop, within the caches: an instruction that
-/// goes along a run teaches the prefetchers to go on behind its end.
+/// Copies [`STRAIGHT`] bytes, each vector after fetching what is `ahead` bytes from there.
+///
+/// # Safety
+///
+/// So many bytes can be read and written, and for `STREAM` they are aligned for `V`. The
+/// CPU has `V`.
+#[inline(always)]
+unsafe fn copy_straight<V: Vector, const STREAM: bool>(
+    source: *const u8,
+    destination: *mut u8,
+    ahead: usize,
+) {
+    for at in (0..STRAIGHT).step_by(V::BYTES) {
+        V::prefetch(source.wrapping_add(at).wrapping_add(ahead));
+        // SAFETY: one of the vectors of these bytes.
+        let vector = unsafe { V::load(source.wrapping_add(at)) };
+        // SAFETY: the same place in the destination.
+        unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+    }
+}
+
+/// So many bytes are moved without a loop, where they stay in the caches: an instruction
+/// that goes along a run teaches the prefetchers to go on behind its end.
 const STRAIGHT: usize = 512;
 
 /// Fetches so many bytes.
@@ -633,11 +682,13 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
+            let keeps = stream && places.keeps();
+            let stream = stream && !keeps;
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
             let last = strip.columns - lanes;
             let mut column = 0;
-            if !STREAM && full {
+            if (!STREAM || keeps) && full {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                     let to = destination.wrapping_add(column * WAYS * WIDTH);
                     let at = column * WIDTH;
@@ -856,10 +907,12 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
+            let keeps = stream && places.keeps();
+            let stream = stream && !keeps;
             let (source, destination) = place.of(source, destination);
             let last = strip.columns - lanes;
             let mut column = 0;
-            if !STREAM && strip.rows == WAYS {
+            if (!STREAM || keeps) && strip.rows == WAYS {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                     let from = source.wrapping_add(column * WAYS * WIDTH);
                     let to = destination.wrapping_add(column * WIDTH);

@@ -16,6 +16,7 @@
 
 use super::nest::{Loop, Nest};
 use super::staged::Stages;
+use super::stores::Stores;
 use crate::cpu::Tier;
 use crate::kernel::{BlockOp, Strip, kernel};
 
@@ -30,8 +31,7 @@ pub(super) struct Elements {
     pub(super) source_end: u64,
     /// What padding is filled with.
     pub(super) fill: u8,
-    /// The destination is written past the caches.
-    pub(super) stream: bool,
+    pub(super) stores: Stores,
     /// The nest is all there is to do.
     pub(super) alone: bool,
 }
@@ -191,10 +191,20 @@ fn leaves(
     let loops = extents(loops);
     let stages = Stages::default();
     let leaf = Leaf { source, destination, loops, op: block.op, strip, stages };
-    let parts = if elements.stream { vec![leaf] } else { leaf.split()? };
+    let parts = if !elements.stores.of_runs() {
+        leaf.split()?
+    } else if elements.stores.keep_some() {
+        leaf.in_pieces()
+    } else {
+        vec![leaf]
+    };
     leaves.splice(0..0, parts);
     Some(leaves)
 }
+
+/// Runs of more bytes are cut into pieces of so many, where some are written in another
+/// way than the others.
+const PIECE: usize = 512;
 
 /// So many blocks are visited in one call at most, where their order is told.
 const BLOCKS_OF_CALL: usize = 128;
@@ -231,6 +241,33 @@ impl Leaf {
             }
         }
         Some(leaves)
+    }
+
+    /// The same with long runs in pieces, which are blocks of their own, and their rests
+    /// behind them.
+    fn in_pieces(self) -> Vec<Leaf> {
+        let strip = self.strip;
+        let is_run = self.op == BlockOp::Copy && strip.pad == 0 && strip.columns > PIECE;
+        let (lines, source_line, destination_line) = match (strip.lines, strip.blocks) {
+            (lines, 1) => (lines, strip.source_line, strip.destination_line),
+            (1, blocks) => (blocks, strip.source_step, strip.destination_step),
+            _ => (0, 0, 0),
+        };
+        if !is_run || lines == 0 {
+            return vec![self];
+        }
+        let lines = Strip { lines, source_line, destination_line, ..strip };
+        let pieces = |(first, blocks, columns): (usize, usize, usize)| {
+            let mut leaf = self.clone();
+            leaf.source = leaf.source.wrapping_add(bits(first, 1));
+            leaf.destination = leaf.destination.wrapping_add(bits(first, 1));
+            let (source_step, destination_step) = (columns, columns);
+            leaf.strip = Strip { blocks, source_step, destination_step, columns, ..lines };
+            leaf
+        };
+        let (whole, rest) = (strip.columns / PIECE, strip.columns % PIECE);
+        let parts = [(0, whole, PIECE), (whole * PIECE, 1, rest)];
+        parts.into_iter().filter(|&(_, _, columns)| columns > 0).map(pieces).collect()
     }
 }
 
@@ -525,7 +562,7 @@ fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {
 /// In the caches, the loop with the smallest steps on both sides counts.
 fn take_strip(loops: &mut Vec<Loop>, elements: &Elements) -> Option<Strip> {
     let step = |l: &Loop| {
-        if elements.stream { l.source } else { l.source.saturating_add(l.destination) }
+        if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
     };
     let along = take_min(loops, step);
     // Nests side by side share the loop around them.
@@ -546,7 +583,7 @@ fn take_panels(
     let more_rows = take(loops, |l| Some(l.destination) == rows);
     let more_columns = take(loops, |l| Some(l.source) == columns);
     let step = |l: &Loop| {
-        if elements.stream { l.source } else { l.source.saturating_add(l.destination) }
+        if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
     };
     let along = more_rows.or_else(|| take_min(loops, step));
     let lines = more_columns.or_else(|| take_min(loops, step));
@@ -609,7 +646,7 @@ mod tests {
             truth,
             source_end,
             fill: 0,
-            stream: false,
+            stores: Stores { asked: Some(false), both_bytes: 0 },
             alone: true,
         }
     }

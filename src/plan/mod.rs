@@ -165,8 +165,9 @@ impl PlanBuilder {
     }
 
     /// Writes past the caches, or never does, whatever the size: for who knows
-    /// whether the destination is read again soon. Tiers that have no such stores
-    /// do not write past the caches in any case.
+    /// whether the destination is read again soon, or was written lately. Otherwise the
+    /// size decides, and of arrays of some megabytes a part goes either way. Tiers that
+    /// have no such stores do not write past the caches in any case.
     #[must_use]
     pub fn streaming(self, streaming: bool) -> Self {
         PlanBuilder { stream: Some(streaming), ..self }

@@ -187,6 +187,7 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
             strip.is_shuffled = !stream && stores.are_near();
+            strip.keeps_some = stream && op.goes_by_order() && stores.keep_some();
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }

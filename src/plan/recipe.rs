@@ -99,7 +99,7 @@ impl Recipe {
             truth: options.truth,
             source_end: source.needs.bytes.checked_mul(8)?,
             fill,
-            stream: options.stores.of_runs(),
+            stores: options.stores,
             alone: false,
         };
         let mut recipe = Recipe {
@@ -221,8 +221,7 @@ impl Recipe {
     }
 
     fn leaves(&self, parts: &[Part], stores: Stores) -> Option<Vec<Leaf>> {
-        let (alone, stream) = (parts.len() == 1, stores.of_runs());
-        let elements = Elements { alone, stream, ..self.elements };
+        let elements = Elements { alone: parts.len() == 1, stores, ..self.elements };
         let mut leaves = Vec::new();
         for Part { nest, kind } in parts {
             match *kind {

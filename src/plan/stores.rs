@@ -11,6 +11,11 @@ use crate::kernel::{BlockOp, Strip};
 /// they would not stay there.
 const RUNS: u64 = 12 << 20;
 
+/// With fewer bytes than this on both sides together, some of the runs are not: the
+/// caches have room for the source and for these, and take them while memory takes the
+/// others.
+const ALL_RUNS: u64 = 24 << 20;
+
 /// Transposes with fewer bytes than this on both sides together stay in the near caches.
 const NEAR: u64 = 3 << 20;
 
@@ -45,6 +50,12 @@ impl Stores {
     /// Whether runs are written past the caches.
     pub(super) fn of_runs(self) -> bool {
         self.asked.unwrap_or(self.both_bytes >= RUNS)
+    }
+
+    /// Whether some of the runs that are written past the caches are not, unless it was
+    /// asked for.
+    pub(super) fn keep_some(self) -> bool {
+        self.asked.is_none() && self.of_runs() && self.both_bytes < ALL_RUNS
     }
 
     /// Whether the sides of a transpose stay in the near caches.
