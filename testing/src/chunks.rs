@@ -217,7 +217,7 @@ fn absurd_chunks(choices: &mut Choices<'_>) {
         assert!(chunk.len() > 0 && chunk.len() as u64 <= max_bytes.max(grain));
     }
     let (a, b) = (choices.number(), choices.number());
-    for range in [a..b, a % grain.max(1) * grain..bytes, b..bytes] {
+    for range in [a..b, (a % grain.max(1)).wrapping_mul(grain)..bytes, b..bytes] {
         match plan.chunk(range.clone()) {
             Ok(chunk) => {
                 assert_eq!(chunk.destination(), range);
