@@ -315,8 +315,21 @@ fn large_swapped_dimensions() {
     }
 }
 
-/// Of so many bytes some blocks are written through the caches, others past them. The
-/// scalar tier, which knows nothing of that, says what has to come out.
+/// Where the size decides which stores a plan uses, and in which order. The scalar tier,
+/// which knows nothing of that, says what has to come out.
+fn check_by_size(from: &Shape, to: &Shape, addresses: &[(usize, usize)]) {
+    let source = noise(from.sizes().unwrap().image_bytes, 0);
+    let scalar = PlanBuilder::new().tier(Tier::SCALAR).between(from, to).unwrap();
+    let expected = scalar.run_to_vec(&source).unwrap();
+    let case = Case { from: from.clone(), to: to.clone(), source, expected };
+    for tier in Tier::available() {
+        for &ahead in addresses {
+            case.check(PlanBuilder::new().tier(tier), ahead, 0xee);
+        }
+    }
+}
+
+/// Of so many bytes some blocks are written through the caches, others past them.
 #[test]
 fn blocks_through_the_caches_and_past_them() {
     for text in [
@@ -332,20 +345,28 @@ fn blocks_through_the_caches_and_past_them() {
         "f32[1650001]{0:T(1024)}",
         "f32[3,550001]{1,0:T(1,128)}",
     ] {
-        let shape = shape(text);
-        for (from, to) in
-            [(shape.in_host_layout(), shape.clone()), (shape.clone(), shape.in_host_layout())]
-        {
-            let source = noise(from.sizes().unwrap().image_bytes, 0);
-            let scalar = PlanBuilder::new().tier(Tier::SCALAR).between(&from, &to).unwrap();
-            let expected = scalar.run_to_vec(&source).unwrap();
-            let case = Case { from, to, source, expected };
-            for tier in Tier::available() {
-                for ahead in [(0, 0), (3, 0), (0, 36)] {
-                    case.check(PlanBuilder::new().tier(tier), ahead, 0xee);
-                }
-            }
-        }
+        let (host, image) = (shape(text).in_host_layout(), shape(text));
+        check_by_size(&host, &image, &[(0, 0), (3, 0), (0, 36)]);
+        check_by_size(&image, &host, &[(0, 0), (3, 0), (0, 36)]);
+    }
+}
+
+/// Transposes that the near caches have no room for, the farther ones neither.
+#[test]
+fn swapped_dimensions_beyond_the_caches() {
+    for (from, to) in [
+        ("f32[800,610]", "f32[800,610]{0,1}"),
+        ("f32[2531,2510]", "f32[2531,2510]{0,1}"),
+        ("f32[2560,2512]", "f32[2560,2512]{0,1}"),
+        ("c64[1770,1809]", "c64[1770,1809]{0,1}"),
+        ("bf16[3570,3541]", "bf16[3570,3541]{0,1}"),
+        ("u8[5011,5050]", "u8[5011,5050]{0,1}"),
+        ("u8[31,900,930]", "u8[31,900,930]{1,2,0}"),
+        ("f32[2500,2600]", "f32[2500,2600]{0,1:T(8,128)}"),
+        ("s8[5100,5000]{0,1:T(8,128)(4,1)}", "s8[5100,5000]"),
+        ("bf16[3580,3600]{0,1:T(8,128)(2,1)}", "bf16[3580,3600]{1,0:T(8,128)(2,1)}"),
+    ] {
+        check_by_size(&shape(from), &shape(to), &[(0, 0), (3, 36)]);
     }
 }
 

@@ -250,6 +250,10 @@ pub(crate) struct Strip {
     pub(crate) fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
     pub(crate) is_shuffled: bool,
+    /// How far it is from its source to that of the strip that mostly follows. A hint.
+    pub(crate) next: usize,
+    /// Of a transpose: no cache has room for its sides.
+    pub(crate) is_far: bool,
     /// Where it is written past the caches: some of its blocks are not.
     pub(crate) keeps_some: bool,
 }
@@ -333,13 +337,6 @@ impl Strip {
     pub(crate) fn goes_by_columns(&self) -> bool {
         let distance = |stride: usize| stride.cast_signed().unsigned_abs();
         distance(self.column_stride) > distance(self.row_stride)
-    }
-
-    /// Of a transpose: how many bytes there are from the first of the columns of a block
-    /// to where one behind the last would be.
-    pub(crate) fn columns_span(&self, op: BlockOp) -> Option<usize> {
-        let runs = self.destination_runs(op)?;
-        runs.count.checked_mul(runs.stride.cast_signed().unsigned_abs())
     }
 
     /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.

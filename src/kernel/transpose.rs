@@ -111,18 +111,16 @@ impl Split {
     #[inline(always)]
     fn places(self, share: usize, first: usize, places: &mut [usize]) {
         let first = first / share;
-        let (block, mut within) = (first / self.block, first % self.block);
-        let mut start = block.wrapping_mul(self.step);
-        let mut place = start.wrapping_add(within.wrapping_mul(self.stride));
-        for shared in places.chunks_mut(share) {
-            for number in shared {
-                *number = place;
+        let (mut block, mut within) = (first / self.block, first % self.block);
+        let mut places = places.iter_mut();
+        while !places.as_slice().is_empty() {
+            let start = block.wrapping_mul(self.step);
+            let start = start.wrapping_add(within.wrapping_mul(self.stride));
+            let in_block = (self.block - within).saturating_mul(share);
+            for (number, place) in places.by_ref().take(in_block).enumerate() {
+                *place = start.wrapping_add((number / share).wrapping_mul(self.stride));
             }
-            (place, within) = (place.wrapping_add(self.stride), within + 1);
-            if within == self.block {
-                start = start.wrapping_add(self.step);
-                (place, within) = (start, 0);
-            }
+            (block, within) = (block + 1, 0);
         }
     }
 }
@@ -133,6 +131,28 @@ impl Split {
 /// lines of cache.
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
+
+/// Of what is written past the caches: the lines of a panel, below each other in the
+/// destination, in each column, and beside each other in the source, in each row.
+#[derive(Clone, Copy)]
+struct Panel {
+    lines_down: usize,
+    lines_along: usize,
+    /// Row by row, which memory prefers; otherwise block by block, as caches do.
+    is_fetched_by_rows: bool,
+}
+
+impl Panel {
+    const OF_WORDS: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
+
+    fn rows(self, width: usize) -> usize {
+        self.lines_down * LINE / width
+    }
+
+    fn columns(self, width: usize) -> usize {
+        self.lines_along * LINE / width
+    }
+}
 
 /// A vector of more elements would take more rows at a time than there are registers for.
 const MAX_LANES: usize = 16;
@@ -281,7 +301,7 @@ impl Matrix {
             2 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_all::<Vectors<V, 2, BITS, WIDTH, WAYS, PART, STREAM>>(
+                    self.transpose_by_lanes::<V, 2, BITS, WIDTH, WAYS, PART, STREAM>(
                         source,
                         destination,
                     );
@@ -290,7 +310,7 @@ impl Matrix {
             4 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_all::<Vectors<V, 4, BITS, WIDTH, WAYS, PART, STREAM>>(
+                    self.transpose_by_lanes::<V, 4, BITS, WIDTH, WAYS, PART, STREAM>(
                         source,
                         destination,
                     );
@@ -299,7 +319,7 @@ impl Matrix {
             8 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_all::<Vectors<V, 8, BITS, WIDTH, WAYS, PART, STREAM>>(
+                    self.transpose_by_lanes::<V, 8, BITS, WIDTH, WAYS, PART, STREAM>(
                         source,
                         destination,
                     );
@@ -308,11 +328,47 @@ impl Matrix {
             _ => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_all::<Vectors<V, 16, BITS, WIDTH, WAYS, PART, STREAM>>(
+                    self.transpose_by_lanes::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
                         source,
                         destination,
                     );
                 }
+            }
+        }
+    }
+
+    /// The same, a `V` having `LANES` elements.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn transpose_by_lanes<
+        V: Vector,
+        const LANES: usize,
+        const BITS: u32,
+        const WIDTH: usize,
+        const WAYS: usize,
+        const PART: u32,
+        const STREAM: bool,
+    >(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if STREAM && self.rows.min(self.columns) >= LINE / WIDTH {
+            // SAFETY: by the contract of this function; the matrix has as many rows and
+            // columns as a line elements.
+            unsafe {
+                self.transpose_all::<Lines<V, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
+            }
+        } else {
+            // SAFETY: by the contract of this function.
+            unsafe {
+                self.transpose_all::<Vectors<V, LANES, BITS, WIDTH, WAYS, PART>>(
+                    source,
+                    destination,
+                );
             }
         }
     }
@@ -325,17 +381,110 @@ impl Matrix {
     /// and columns as a block. The CPU has the vectors of `B`.
     #[inline(always)]
     unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
-        let mut tables = Tables {
-            rows: [0; GRID * MAX_LANES],
-            columns: [0; GRID * MAX_LANES],
-            scratch: B::scratch(),
-        };
-        for (source, destination) in scalar::blocks(&self.others, source, destination) {
+        let mut scratch = B::scratch();
+        let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
+        if !B::STREAM {
+            let mut tables = [[0; GRID * MAX_LANES]; 2];
+            for (source, destination) in matrices {
+                // SAFETY: one of the matrices.
+                unsafe { self.transpose::<B>(source, destination, &mut tables, &mut scratch) };
+            }
+            return;
+        }
+        let next_strip = source.wrapping_add(self.others.next);
+        let mut tables = [B::table(), B::table(), B::table()];
+        while let Some((source, destination)) = matrices.next() {
+            let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
             // SAFETY: one of the matrices.
-            unsafe { self.transpose::<B>(source, destination, &mut tables) };
+            unsafe {
+                self.transpose_fetching::<B>(source, next, destination, &mut tables, &mut scratch);
+            };
         }
     }
 
+    /// Transposes a matrix whose lines are written past the caches: panels below each
+    /// other first, and in each of them the lines of the same column, so that memory gets
+    /// some that lie beside each other. Meanwhile the next panel is fetched, whose lines
+    /// lie beside each other in the source; behind the last one, that of the `next` matrix.
+    ///
+    /// # Safety
+    ///
+    /// The matrix is at these places, and has at least as many rows and columns as a
+    /// block. The CPU has the vectors of `B`.
+    #[inline(always)]
+    unsafe fn transpose_fetching<B: Block>(
+        &self,
+        source: *const u8,
+        next: *const u8,
+        destination: *mut u8,
+        tables: &mut [B::Table; 3],
+        scratch: &mut B::Scratch,
+    ) {
+        let panel = if self.others.is_far { B::FAR } else { B::NEAR };
+        let (most_rows, most_columns) = (panel.rows(B::WIDTH), panel.columns(B::WIDTH));
+        // What is left at the end is done by blocks that end there.
+        let from = |next: usize, all: usize, most: usize| {
+            let first = next.min(all - B::SIZE);
+            (first, most.min(all - first))
+        };
+        let [mut rows, mut rows_ahead, columns] = tables.each_mut().map(AsMut::as_mut);
+        let (mut first_column, mut column_count) = from(0, self.columns, most_columns);
+        let (mut first_row, mut row_count) = from(0, self.rows, most_rows);
+        self.row.places(1, first_row, &mut rows[..row_count]);
+        loop {
+            let columns = &mut columns[..column_count];
+            self.column.places(B::WAYS, first_column, columns);
+            let end_column = first_column + column_count;
+            let source_columns = source.wrapping_add(first_column * B::WIDTH);
+            loop {
+                let end_row = first_row + row_count;
+                // The panel below, or the first ones of the columns behind these.
+                let is_last = end_row == self.rows;
+                let (first_ahead, count_ahead) =
+                    from(if is_last { 0 } else { end_row }, self.rows, most_rows);
+                self.row.places(1, first_ahead, &mut rows_ahead[..count_ahead]);
+                let source_ahead = match (is_last, end_column == self.columns) {
+                    (false, _) => source_columns,
+                    (true, false) => source.wrapping_add(end_column * B::WIDTH),
+                    (true, true) => next,
+                };
+                let ahead = Ahead {
+                    source: source_ahead,
+                    rows: &rows_ahead[..count_ahead],
+                    lines: (column_count * B::WIDTH).div_ceil(LINE),
+                    by_rows: panel.is_fetched_by_rows,
+                    row: 0,
+                    line: 0,
+                };
+                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                // SAFETY: some rows and columns of the matrix, at least as many as a
+                // block has.
+                unsafe {
+                    transpose_panel::<B>(
+                        &rows[..row_count],
+                        columns,
+                        Order::ByColumns,
+                        Some(ahead),
+                        scratch,
+                        source_columns,
+                        destination,
+                    );
+                };
+                std::mem::swap(&mut rows, &mut rows_ahead);
+                (first_row, row_count) = (first_ahead, count_ahead);
+                if is_last {
+                    break;
+                }
+            }
+            if end_column == self.columns {
+                return;
+            }
+            (first_column, column_count) = from(end_column, self.columns, most_columns);
+        }
+    }
+
+    /// Transposes a matrix that is not.
+    ///
     /// # Safety
     ///
     /// The matrix is at these places, and has at least as many rows and columns as a
@@ -345,7 +494,8 @@ impl Matrix {
         &self,
         source: *const u8,
         destination: *mut u8,
-        tables: &mut Tables<B>,
+        [rows, columns]: &mut [[usize; GRID * MAX_LANES]; 2],
+        scratch: &mut B::Scratch,
     ) {
         // Short parts of lines had better be visited one soon after the other.
         let is_shuffled = self.others.is_shuffled && B::SIZE * B::WIDTH * 2 >= LINE;
@@ -354,7 +504,6 @@ impl Matrix {
         } else {
             (PANEL_ROWS, PANEL_COLUMNS)
         };
-        let Tables { rows, columns, scratch } = tables;
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.
@@ -380,20 +529,13 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
-                    transpose_panel::<B>(rows, columns, order, scratch, source, destination);
+                    transpose_panel::<B>(rows, columns, order, None, scratch, source, destination);
                 };
                 next_column = first_column + columns.len();
             }
             next_row = first_row + rows.len();
         }
     }
-}
-
-/// Where the rows and columns of a panel begin, and where a block is on its way.
-struct Tables<B: Block> {
-    rows: [usize; GRID * MAX_LANES],
-    columns: [usize; GRID * MAX_LANES],
-    scratch: B::Scratch,
 }
 
 /// What is transposed at a time: so many rows and columns of elements of so many bytes,
@@ -403,6 +545,15 @@ trait Block {
     const WIDTH: usize;
     const WAYS: usize;
     const STREAM: bool;
+
+    /// What is written past the caches at a time, where they have room for all of it, and
+    /// where they have none.
+    const NEAR: Panel;
+    const FAR: Panel;
+
+    /// Where the rows or the columns of such a panel begin.
+    type Table: AsMut<[usize]>;
+    fn table() -> Self::Table;
 
     /// Where it is on its way.
     type Scratch;
@@ -428,6 +579,48 @@ trait Block {
     );
 }
 
+/// The lines of a panel that are to be fetched: row by row, or block by block.
+struct Ahead<'a> {
+    source: *const u8,
+    /// Where its rows begin.
+    rows: &'a [usize],
+    /// How many lines a row has.
+    lines: usize,
+    by_rows: bool,
+    /// What is fetched next.
+    row: usize,
+    line: usize,
+}
+
+impl Ahead<'_> {
+    /// Fetches as many lines as a block has.
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) {
+        if self.by_rows {
+            for _ in 0..B::SIZE {
+                let Some(&start) = self.rows.get(self.row) else { return };
+                B::prefetch(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
+                self.go_on(1);
+            }
+            return;
+        }
+        let from = self.source.wrapping_add(self.line * LINE);
+        for &start in self.rows.iter().skip(self.row).take(B::SIZE) {
+            B::prefetch(from.wrapping_add(start));
+        }
+        self.go_on(B::SIZE);
+    }
+
+    /// To the next line of so many rows.
+    #[inline(always)]
+    fn go_on(&mut self, rows: usize) {
+        self.line += 1;
+        if self.line == self.lines {
+            (self.row, self.line) = (self.row + rows, 0);
+        }
+    }
+}
+
 /// Transposes a panel: rows that begin at `rows` in the source, columns that begin
 /// at `columns` in the destination.
 ///
@@ -441,25 +634,19 @@ unsafe fn transpose_panel<B: Block>(
     rows: &[usize],
     columns: &[usize],
     order: Order,
+    mut ahead: Option<Ahead<'_>>,
     scratch: &mut B::Scratch,
     source: *const u8,
     destination: *mut u8,
 ) {
     let size = B::SIZE;
     let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
-    // Parts of lines are better stored, as caches bring them together.
-    let stream = B::STREAM && size * B::WIDTH == LINE && starts.is_multiple_of(LINE);
+    let stream = B::STREAM && starts.is_multiple_of(LINE);
     for (row, column) in Blocks::new(rows.len(), columns.len(), size, order) {
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
-        if B::STREAM && order == Order::ByColumns {
-            for &start in rows.iter().skip(row).take(size) {
-                B::prefetch(from.wrapping_add(start.wrapping_add(size * B::WIDTH)));
-            }
-        } else if B::STREAM {
-            for &start in rows.iter().skip(row + size).take(size) {
-                B::prefetch(from.wrapping_add(start));
-            }
+        if let Some(ahead) = &mut ahead {
+            ahead.fetch::<B>();
         }
         let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
         let stream = stream && row.is_multiple_of(size);
@@ -478,7 +665,6 @@ struct Vectors<
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
-    const STREAM: bool,
 >(PhantomData<V>);
 
 impl<
@@ -488,13 +674,84 @@ impl<
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
-    const STREAM: bool,
-> Block for Vectors<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>
+> Block for Vectors<V, LANES, BITS, WIDTH, WAYS, PART>
 {
     const SIZE: usize = LANES;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = WAYS;
-    const STREAM: bool = STREAM;
+    // Parts of lines are better stored, as caches bring them together.
+    const STREAM: bool = false;
+
+    const NEAR: Panel = Panel::OF_WORDS;
+    const FAR: Panel = Panel::OF_WORDS;
+
+    type Table = [usize; 0];
+    fn table() -> Self::Table {
+        []
+    }
+
+    type Scratch = ();
+    fn scratch() {}
+
+    #[inline(always)]
+    fn prefetch(at: *const u8) {
+        V::prefetch(at);
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        _: bool,
+        (): &mut (),
+    ) {
+        // SAFETY: the same contract, without streaming.
+        unsafe {
+            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+                rows,
+                columns,
+                source,
+                destination,
+                false,
+            );
+        };
+    }
+}
+
+/// The same of as many rows and columns as a line of cache has elements, which are
+/// written past the caches.
+struct Lines<
+    V,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+>(PhantomData<V>);
+
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> Block for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const SIZE: usize = LINE / WIDTH;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = WAYS;
+    const STREAM: bool = true;
+
+    const NEAR: Panel = Panel::OF_WORDS;
+    const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
+
+    type Table = [usize; GRID * MAX_LANES];
+    fn table() -> Self::Table {
+        [0; GRID * MAX_LANES]
+    }
 
     type Scratch = ();
     fn scratch() {}
@@ -513,16 +770,22 @@ impl<
         stream: bool,
         (): &mut (),
     ) {
-        // SAFETY: the same contract; whole vectors are lines where it is to be streamed.
-        unsafe {
-            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, STREAM>(
-                rows,
-                columns,
-                source,
-                destination,
-                stream,
-            );
-        };
+        for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
+            for (j, rows) in rows.as_chunks::<LANES>().0.iter().enumerate() {
+                let source = source.wrapping_add(i * V::BYTES);
+                let destination = destination.wrapping_add(j * V::BYTES * WAYS);
+                // SAFETY: a part of the rows and columns.
+                unsafe {
+                    transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true>(
+                        rows,
+                        columns,
+                        source,
+                        destination,
+                        stream,
+                    );
+                };
+            }
+        }
     }
 }
 
@@ -534,6 +797,14 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const WIDTH: usize = WIDTH;
     const WAYS: usize = 1;
     const STREAM: bool = STREAM;
+
+    const NEAR: Panel = Panel { lines_down: 4, ..Self::FAR };
+    const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
+
+    type Table = [usize; 16 * LINE];
+    fn table() -> Self::Table {
+        [0; 16 * LINE]
+    }
 
     type Scratch = [Square; 2];
     fn scratch() -> [Square; 2] {

@@ -55,15 +55,15 @@ pub(super) fn program(
     leaves.sort_by_key(|leaf| leaf.destination);
     let streams = leaves.iter().any(|leaf| {
         let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
-        stores.past_the_caches(last, &leaf.strip)
+        stores.past_the_caches(last)
     });
-    Some((fuse(leaves, tier, stores)?, streams))
+    Some((fuse(leaves, 0, tier, stores)?, streams))
 }
 
 /// Whether the kernel of a leaf writes past the caches: not into scratch memory.
 fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
     match &leaf.stages.destination {
-        None => stores.past_the_caches(leaf.op, &leaf.strip),
+        None => stores.past_the_caches(leaf.op),
         Some(_) => false,
     }
 }
@@ -173,8 +173,9 @@ fn stretched(range: Range<i128>, extent: u64, step: u64) -> Option<Range<i128>> 
     Some(range.start.checked_add(last.min(0))?..range.end.checked_add(last.max(0))?)
 }
 
-/// Puts leaves into common loops.
-fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
+/// Puts leaves into common loops. Those around them make steps of `step` bits in the
+/// source.
+fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = leaves;
     while !rest.is_empty() {
@@ -187,12 +188,14 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
             strip.is_shuffled = !stream && stores.are_near();
+            strip.is_far = stores.are_far();
+            strip.next = usize::try_from(step / 8).unwrap_or_default();
             strip.keeps_some = stream && op.goes_by_order() && stores.keep_some();
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }
             if let Some(stage) = &mut stages.destination {
-                let stream = stores.past_the_caches(stage.op, &strip);
+                let stream = stores.past_the_caches(stage.op);
                 stage.run = Some(kernel::kernel(stage.op, tier, stream)?);
             }
             let told = op.goes_by_order() && !stream;
@@ -213,7 +216,7 @@ fn fuse(leaves: Vec<Leaf>, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
             count: around.extent,
             source: around.source,
             destination: around.destination,
-            body: fuse(body, tier, stores)?,
+            body: fuse(body, around.source, tier, stores)?,
         });
     }
     Some(nodes)

@@ -5,7 +5,7 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
-use crate::kernel::{BlockOp, Strip};
+use crate::kernel::BlockOp;
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
@@ -16,20 +16,13 @@ const RUNS: u64 = 12 << 20;
 /// others.
 const ALL_RUNS: u64 = 24 << 20;
 
-/// Transposes with fewer bytes than this on both sides together stay in the near caches.
+/// Transposes with fewer bytes than this on both sides together stay in the near caches;
+/// others are written past the caches.
 const NEAR: u64 = 3 << 20;
 
-/// From so many bytes on both sides together, transposes write past the caches what
-/// displaces each other there anyway: whole runs of lines far from each other, along the
-/// columns; or single lines of few columns.
-const FAR: u64 = NEAR;
-
-/// Few columns have no more bytes than this beside each other.
-const FEW_COLUMNS: usize = 1024;
-
-/// The same for other transposes: single lines of many columns are better collected in
-/// the caches as long as there is room.
-const LINES: u64 = 48 << 20;
+/// From so many bytes on both sides together, the farther caches are of no use to
+/// transposes.
+const FAR: u64 = 48 << 20;
 
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +56,13 @@ impl Stores {
         self.both_bytes < NEAR
     }
 
+    /// Whether the sides of a transpose have no room in any cache.
+    pub(super) fn are_far(self) -> bool {
+        self.both_bytes >= FAR
+    }
+
     /// Whether a kernel writes past the caches.
-    pub(super) fn past_the_caches(self, op: BlockOp, strip: &Strip) -> bool {
+    pub(super) fn past_the_caches(self, op: BlockOp) -> bool {
         match op {
             // Element by element, and never past the caches.
             BlockOp::Transpose { bits: 128 }
@@ -73,12 +71,8 @@ impl Stores {
             | BlockOp::Reverse { .. }
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
-            // Narrower ones write whole lines, each of them once, like runs, or, where they
-            // are small, parts of lines and never past the caches.
-            BlockOp::Transpose { bits: 32..=64 } | BlockOp::TransposeInterleave { .. } => {
-                let are_few = strip.columns_span(op).is_some_and(|bytes| bytes <= FEW_COLUMNS);
-                let limit = if strip.goes_by_columns() || are_few { FAR } else { LINES };
-                self.asked.unwrap_or(self.both_bytes >= limit)
+            BlockOp::Transpose { .. } | BlockOp::TransposeInterleave { .. } => {
+                self.asked.unwrap_or(!self.are_near())
             }
             _ => self.of_runs(),
         }
