@@ -145,12 +145,15 @@ struct Panel {
 impl Panel {
     const OF_WORDS: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
 
-    fn rows(self, width: usize) -> usize {
-        self.lines_down * LINE / width
-    }
-
-    fn columns(self, width: usize) -> usize {
-        self.lines_along * LINE / width
+    /// The rows and columns of a panel, of a matrix of so many: as many lines, where it has
+    /// fewer on one side.
+    #[inline(always)]
+    fn size<B: Block>(self, rows: usize, columns: usize) -> (usize, usize) {
+        let lines = self.lines_down * self.lines_along;
+        let along = self.lines_along.min(columns.div_ceil(B::SIZE));
+        let down = (lines / along).min(rows.div_ceil(B::SIZE));
+        let most = B::MOST / B::SIZE;
+        (down.min(most) * B::SIZE, (lines / down).min(most) * B::SIZE)
     }
 }
 
@@ -421,7 +424,7 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         let panel = if self.others.is_far { B::FAR } else { B::NEAR };
-        let (most_rows, most_columns) = (panel.rows(B::WIDTH), panel.columns(B::WIDTH));
+        let (most_rows, most_columns) = panel.size::<B>(self.rows, self.columns);
         // What is left at the end is done by blocks that end there.
         let from = |next: usize, all: usize, most: usize| {
             let first = next.min(all - B::SIZE);
@@ -551,7 +554,8 @@ trait Block {
     const NEAR: Panel;
     const FAR: Panel;
 
-    /// Where the rows or the columns of such a panel begin.
+    /// The most rows or columns of such a panel, and where they begin.
+    const MOST: usize;
     type Table: AsMut<[usize]>;
     fn table() -> Self::Table;
 
@@ -685,6 +689,7 @@ impl<
     const NEAR: Panel = Panel::OF_WORDS;
     const FAR: Panel = Panel::OF_WORDS;
 
+    const MOST: usize = 0;
     type Table = [usize; 0];
     fn table() -> Self::Table {
         []
@@ -748,9 +753,10 @@ impl<
     const NEAR: Panel = Panel::OF_WORDS;
     const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
 
-    type Table = [usize; GRID * MAX_LANES];
+    const MOST: usize = 256;
+    type Table = [usize; 256];
     fn table() -> Self::Table {
-        [0; GRID * MAX_LANES]
+        [0; 256]
     }
 
     type Scratch = ();
@@ -801,6 +807,7 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const NEAR: Panel = Panel { lines_down: 4, ..Self::FAR };
     const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
 
+    const MOST: usize = 16 * LINE;
     type Table = [usize; 16 * LINE];
     fn table() -> Self::Table {
         [0; 16 * LINE]
