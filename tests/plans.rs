@@ -8,8 +8,9 @@ mod common;
 
 use std::collections::HashSet;
 use std::io::Write as _;
+use std::ops::Range;
 
-use common::{arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
+use common::{Scoped, arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
 use relayout::{Padding, Plan, PlanBuilder, Shape, Tier, oracle};
 use relayout_testing::{
@@ -327,6 +328,16 @@ fn check_by_size(from: &Shape, to: &Shape, addresses: &[(usize, usize)]) {
             case.check(PlanBuilder::new().tier(tier), ahead, 0xee);
         }
     }
+    let plan = Plan::between(from, to).unwrap();
+    let mut in_chunks = vec![0xee; case.expected.len()];
+    for chunk in plan.chunks(1 << 20) {
+        let Range { start, end } = chunk.destination();
+        chunk.run(&case.source, &mut in_chunks[start as usize..end as usize]).unwrap();
+    }
+    assert!(in_chunks == case.expected, "in chunks: {}", plan.explain());
+    let mut by_two = vec![0xee; case.expected.len()];
+    plan.run_with(&Scoped(2), &case.source, &mut by_two).unwrap();
+    assert!(by_two == case.expected, "by two threads: {}", plan.explain());
 }
 
 /// Of so many bytes some blocks are written through the caches, others past them.

@@ -28,6 +28,8 @@ mod scalar;
 mod transpose;
 mod vector;
 
+pub(crate) use vector::STRAIGHT;
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod portable;
@@ -250,7 +252,8 @@ pub(crate) struct Strip {
     pub(crate) fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
     pub(crate) is_shuffled: bool,
-    /// How far it is from its source to that of the strip that mostly follows. A hint.
+    /// How far it is from its source to that of the strip that mostly follows, where the
+    /// source is no scratch memory. A hint.
     pub(crate) next: usize,
     /// Of a transpose: no cache has room for its sides.
     pub(crate) is_far: bool,

@@ -75,11 +75,17 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         if matrix.rows.min(matrix.columns) < LINE / WIDTH {
             // SAFETY: the same contract.
             return unsafe {
-                Transpose::<BITS, WIDTH, STREAM>::vectors::<V>(strip, order, source, destination)
+                Transpose::<BITS, WIDTH, false>::vectors::<V>(strip, order, source, destination)
             };
         }
-        // SAFETY: the same strip, which has as many rows and columns as a square.
-        unsafe { matrix.transpose_all::<Squares<V, WIDTH, STREAM>>(source, destination) };
+        // The same strip, which has as many rows and columns as a square.
+        if STREAM {
+            // SAFETY: as above.
+            unsafe { matrix.stream_all::<Squares<V, WIDTH, true>>(source, destination) };
+        } else {
+            // SAFETY: as above.
+            unsafe { matrix.transpose_all::<Squares<V, WIDTH, false>>(source, destination) };
+        }
     }
 }
 
@@ -143,12 +149,12 @@ struct Panel {
 }
 
 impl Panel {
-    const OF_WORDS: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
+    const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
 
     /// The rows and columns of a panel, of a matrix of so many: as many lines, where it has
     /// fewer on one side.
     #[inline(always)]
-    fn size<B: Block>(self, rows: usize, columns: usize) -> (usize, usize) {
+    fn size<B: StreamedBlock>(self, rows: usize, columns: usize) -> (usize, usize) {
         let lines = self.lines_down * self.lines_along;
         let along = self.lines_along.min(columns.div_ceil(B::SIZE));
         let down = (lines / along).min(rows.div_ceil(B::SIZE));
@@ -363,7 +369,7 @@ impl Matrix {
             // SAFETY: by the contract of this function; the matrix has as many rows and
             // columns as a line elements.
             unsafe {
-                self.transpose_all::<Lines<V, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
+                self.stream_all::<Lines<V, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
             }
         } else {
             // SAFETY: by the contract of this function.
@@ -385,23 +391,28 @@ impl Matrix {
     #[inline(always)]
     unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
         let mut scratch = B::scratch();
-        let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
-        if !B::STREAM {
-            let mut tables = [[0; GRID * MAX_LANES]; 2];
-            for (source, destination) in matrices {
-                // SAFETY: one of the matrices.
-                unsafe { self.transpose::<B>(source, destination, &mut tables, &mut scratch) };
-            }
-            return;
+        let mut tables = [[0; GRID * MAX_LANES]; 2];
+        for (source, destination) in scalar::blocks(&self.others, source, destination) {
+            // SAFETY: one of the matrices.
+            unsafe { self.transpose::<B>(source, destination, &mut tables, &mut scratch) };
         }
-        let next_strip = source.wrapping_add(self.others.next);
+    }
+
+    /// The same past the caches.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn stream_all<B: StreamedBlock>(&self, source: *const u8, destination: *mut u8) {
+        let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table(), B::table()];
+        let next_strip = source.wrapping_add(self.others.next);
+        let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
         while let Some((source, destination)) = matrices.next() {
             let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
             // SAFETY: one of the matrices.
-            unsafe {
-                self.transpose_fetching::<B>(source, next, destination, &mut tables, &mut scratch);
-            };
+            unsafe { self.stream::<B>(source, next, destination, &mut tables, &mut scratch) };
         }
     }
 
@@ -415,7 +426,7 @@ impl Matrix {
     /// The matrix is at these places, and has at least as many rows and columns as a
     /// block. The CPU has the vectors of `B`.
     #[inline(always)]
-    unsafe fn transpose_fetching<B: Block>(
+    unsafe fn stream<B: StreamedBlock>(
         &self,
         source: *const u8,
         next: *const u8,
@@ -438,7 +449,7 @@ impl Matrix {
             let columns = &mut columns[..column_count];
             self.column.places(B::WAYS, first_column, columns);
             let end_column = first_column + column_count;
-            let source_columns = source.wrapping_add(first_column * B::WIDTH);
+            let source_here = source.wrapping_add(first_column * B::WIDTH);
             loop {
                 let end_row = first_row + row_count;
                 // The panel below, or the first ones of the columns behind these.
@@ -447,7 +458,7 @@ impl Matrix {
                     from(if is_last { 0 } else { end_row }, self.rows, most_rows);
                 self.row.places(1, first_ahead, &mut rows_ahead[..count_ahead]);
                 let source_ahead = match (is_last, end_column == self.columns) {
-                    (false, _) => source_columns,
+                    (false, _) => source_here,
                     (true, false) => source.wrapping_add(end_column * B::WIDTH),
                     (true, true) => next,
                 };
@@ -455,7 +466,7 @@ impl Matrix {
                     source: source_ahead,
                     rows: &rows_ahead[..count_ahead],
                     lines: (column_count * B::WIDTH).div_ceil(LINE),
-                    by_rows: panel.is_fetched_by_rows,
+                    is_by_rows: panel.is_fetched_by_rows,
                     row: 0,
                     line: 0,
                 };
@@ -469,7 +480,7 @@ impl Matrix {
                         Order::ByColumns,
                         Some(ahead),
                         scratch,
-                        source_columns,
+                        source_here,
                         destination,
                     );
                 };
@@ -486,7 +497,7 @@ impl Matrix {
         }
     }
 
-    /// Transposes a matrix that is not.
+    /// Transposes a matrix with ordinary stores.
     ///
     /// # Safety
     ///
@@ -549,22 +560,11 @@ trait Block {
     const WAYS: usize;
     const STREAM: bool;
 
-    /// What is written past the caches at a time, where they have room for all of it, and
-    /// where they have none.
-    const NEAR: Panel;
-    const FAR: Panel;
-
-    /// The most rows or columns of such a panel, and where they begin.
-    const MOST: usize;
-    type Table: AsMut<[usize]>;
-    fn table() -> Self::Table;
+    type Vector: Vector;
 
     /// Where it is on its way.
     type Scratch;
     fn scratch() -> Self::Scratch;
-
-    /// Fetches the line of an address, if there is one.
-    fn prefetch(at: *const u8);
 
     /// Transposes one.
     ///
@@ -590,39 +590,53 @@ struct Ahead<'a> {
     rows: &'a [usize],
     /// How many lines a row has.
     lines: usize,
-    by_rows: bool,
+    is_by_rows: bool,
     /// What is fetched next.
     row: usize,
     line: usize,
 }
 
 impl Ahead<'_> {
-    /// Fetches as many lines as a block has.
+    /// Fetches as many lines as a block of so many rows and columns has.
     #[inline(always)]
-    fn fetch<B: Block>(&mut self) {
-        if self.by_rows {
-            for _ in 0..B::SIZE {
+    fn fetch<V: Vector>(&mut self, size: usize) {
+        if self.is_by_rows {
+            for _ in 0..size {
                 let Some(&start) = self.rows.get(self.row) else { return };
-                B::prefetch(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
-                self.go_on(1);
+                V::prefetch(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
+                self.next_line(1);
             }
             return;
         }
         let from = self.source.wrapping_add(self.line * LINE);
-        for &start in self.rows.iter().skip(self.row).take(B::SIZE) {
-            B::prefetch(from.wrapping_add(start));
+        for &start in self.rows.iter().skip(self.row).take(size) {
+            V::prefetch(from.wrapping_add(start));
         }
-        self.go_on(B::SIZE);
+        self.next_line(size);
     }
 
-    /// To the next line of so many rows.
+    /// Goes on to the next line, and behind the last one to the first of the next rows,
+    /// which are so many.
     #[inline(always)]
-    fn go_on(&mut self, rows: usize) {
+    fn next_line(&mut self, rows: usize) {
         self.line += 1;
         if self.line == self.lines {
             (self.row, self.line) = (self.row + rows, 0);
         }
     }
+}
+
+/// A block of whole lines that are written past the caches.
+trait StreamedBlock: Block {
+    /// What is transposed before the next one is, where the caches have room for both
+    /// sides, and where they have none.
+    const NEAR: Panel;
+    const FAR: Panel;
+
+    /// The most rows or columns of such a panel, and where they begin.
+    const MOST: usize;
+    type Table: AsMut<[usize]>;
+    fn table() -> Self::Table;
 }
 
 /// Transposes a panel: rows that begin at `rows` in the source, columns that begin
@@ -650,7 +664,7 @@ unsafe fn transpose_panel<B: Block>(
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
         if let Some(ahead) = &mut ahead {
-            ahead.fetch::<B>();
+            ahead.fetch::<B::Vector>(size);
         }
         let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
         let stream = stream && row.is_multiple_of(size);
@@ -686,22 +700,10 @@ impl<
     // Parts of lines are better stored, as caches bring them together.
     const STREAM: bool = false;
 
-    const NEAR: Panel = Panel::OF_WORDS;
-    const FAR: Panel = Panel::OF_WORDS;
-
-    const MOST: usize = 0;
-    type Table = [usize; 0];
-    fn table() -> Self::Table {
-        []
-    }
+    type Vector = V;
 
     type Scratch = ();
     fn scratch() {}
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        V::prefetch(at);
-    }
 
     #[inline(always)]
     unsafe fn transpose(
@@ -750,22 +752,10 @@ impl<
     const WAYS: usize = WAYS;
     const STREAM: bool = true;
 
-    const NEAR: Panel = Panel::OF_WORDS;
-    const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
-
-    const MOST: usize = 256;
-    type Table = [usize; 256];
-    fn table() -> Self::Table {
-        [0; 256]
-    }
+    type Vector = V;
 
     type Scratch = ();
     fn scratch() {}
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        V::prefetch(at);
-    }
 
     #[inline(always)]
     unsafe fn transpose(
@@ -795,6 +785,25 @@ impl<
     }
 }
 
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> StreamedBlock for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const NEAR: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
+    const FAR: Panel = Panel::FAR;
+
+    const MOST: usize = Panel::FAR.lines_along * WORDS_OF_LINE;
+    type Table = [usize; Panel::FAR.lines_along * WORDS_OF_LINE];
+    fn table() -> Self::Table {
+        [0; Panel::FAR.lines_along * WORDS_OF_LINE]
+    }
+}
+
 /// Rows and columns that are a line of cache each.
 struct Squares<V, const WIDTH: usize, const STREAM: bool>(PhantomData<V>);
 
@@ -804,23 +813,11 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const WAYS: usize = 1;
     const STREAM: bool = STREAM;
 
-    const NEAR: Panel = Panel { lines_down: 4, ..Self::FAR };
-    const FAR: Panel = Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
-
-    const MOST: usize = 16 * LINE;
-    type Table = [usize; 16 * LINE];
-    fn table() -> Self::Table {
-        [0; 16 * LINE]
-    }
+    type Vector = V;
 
     type Scratch = [Square; 2];
     fn scratch() -> [Square; 2] {
         [Square([0; LINE * LINE]), Square([0; LINE * LINE])]
-    }
-
-    #[inline(always)]
-    fn prefetch(at: *const u8) {
-        V::prefetch(at);
     }
 
     #[inline(always)]
@@ -843,6 +840,17 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
                 scratch,
             );
         };
+    }
+}
+
+impl<V: Vector, const WIDTH: usize> StreamedBlock for Squares<V, WIDTH, true> {
+    const NEAR: Panel = Panel { lines_down: 4, ..Panel::FAR };
+    const FAR: Panel = Panel::FAR;
+
+    const MOST: usize = Panel::FAR.lines_along * LINE;
+    type Table = [usize; Panel::FAR.lines_along * LINE];
+    fn table() -> Self::Table {
+        [0; Panel::FAR.lines_along * LINE]
     }
 }
 

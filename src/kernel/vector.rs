@@ -464,8 +464,8 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
-/// vectors, fetching what is `ahead` bytes from there. What it `keeps` it does not
-/// stream.
+/// vectors, fetching what is `ahead` bytes from there. A run that it `keeps` it does not
+/// stream but for what is left behind each [`STRAIGHT`] bytes from an aligned place on.
 ///
 /// # Safety
 ///
@@ -564,7 +564,7 @@ unsafe fn copy_straight<V: Vector, const STREAM: bool>(
 
 /// So many bytes are moved without a loop, where they stay in the caches: an instruction
 /// that goes along a run teaches the prefetchers to go on behind its end.
-const STRAIGHT: usize = 512;
+pub(crate) const STRAIGHT: usize = 512;
 
 /// Fetches so many bytes.
 #[inline(always)]

@@ -18,7 +18,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, kernel};
+use crate::kernel::{BlockOp, STRAIGHT, Strip, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -202,10 +202,6 @@ fn leaves(
     Some(leaves)
 }
 
-/// Runs of more bytes are cut into pieces of so many, where some are written in another
-/// way than the others.
-const PIECE: usize = 512;
-
 /// So many blocks are visited in one call at most, where their order is told.
 const BLOCKS_OF_CALL: usize = 128;
 /// And so many of each line.
@@ -243,30 +239,35 @@ impl Leaf {
         Some(leaves)
     }
 
-    /// The same with long runs in pieces, which are blocks of their own, and their rests
-    /// behind them.
+    /// The same with long runs cut into blocks, of which some are written in another way
+    /// than the others, and their rests behind them. Runs that are many in two directions
+    /// are left as they are.
     fn in_pieces(self) -> Vec<Leaf> {
         let strip = self.strip;
-        let is_run = self.op == BlockOp::Copy && strip.pad == 0 && strip.columns > PIECE;
-        let (lines, source_line, destination_line) = match (strip.lines, strip.blocks) {
-            (lines, 1) => (lines, strip.source_line, strip.destination_line),
-            (1, blocks) => (blocks, strip.source_step, strip.destination_step),
-            _ => (0, 0, 0),
+        let is_run = self.op == BlockOp::Copy && strip.pad == 0 && strip.columns > STRAIGHT;
+        let runs = match (strip.lines, strip.blocks) {
+            (_, 1) => strip,
+            (1, lines) => Strip {
+                lines,
+                source_line: strip.source_step,
+                destination_line: strip.destination_step,
+                ..strip
+            },
+            _ => return vec![self],
         };
-        if !is_run || lines == 0 {
+        if !is_run {
             return vec![self];
         }
-        let lines = Strip { lines, source_line, destination_line, ..strip };
         let pieces = |(first, blocks, columns): (usize, usize, usize)| {
             let mut leaf = self.clone();
             leaf.source = leaf.source.wrapping_add(bits(first, 1));
             leaf.destination = leaf.destination.wrapping_add(bits(first, 1));
             let (source_step, destination_step) = (columns, columns);
-            leaf.strip = Strip { blocks, source_step, destination_step, columns, ..lines };
+            leaf.strip = Strip { blocks, source_step, destination_step, columns, ..runs };
             leaf
         };
-        let (whole, rest) = (strip.columns / PIECE, strip.columns % PIECE);
-        let parts = [(0, whole, PIECE), (whole * PIECE, 1, rest)];
+        let (whole, rest) = (strip.columns / STRAIGHT, strip.columns % STRAIGHT);
+        let parts = [(0, whole, STRAIGHT), (whole * STRAIGHT, 1, rest)];
         parts.into_iter().filter(|&(_, _, columns)| columns > 0).map(pieces).collect()
     }
 }

@@ -189,7 +189,11 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
             strip.is_shuffled = !stream && stores.are_near();
             strip.is_far = stores.are_far();
-            strip.next = usize::try_from(step / 8).unwrap_or_default();
+            if stages.source.is_none() {
+                // Steps are modulo 2^64, and may be negative.
+                let bytes = (step.cast_signed() / 8).cast_unsigned();
+                strip.next = usize::try_from(bytes).unwrap_or_default();
+            }
             strip.keeps_some = stream && op.goes_by_order() && stores.keep_some();
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);

@@ -45,8 +45,8 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= RUNS)
     }
 
-    /// Whether some of the runs that are written past the caches are not, unless it was
-    /// asked for.
+    /// Whether some of the runs that are written past the caches are not. Who asks for
+    /// that gets it for all of them.
     pub(super) fn keep_some(self) -> bool {
         self.asked.is_none() && self.of_runs() && self.both_bytes < ALL_RUNS
     }
