@@ -466,7 +466,7 @@ impl Matrix {
                     source: source_ahead,
                     rows: &rows_ahead[..count_ahead],
                     lines: (column_count * B::WIDTH).div_ceil(LINE),
-                    is_by_rows: panel.is_fetched_by_rows,
+                    is_fetched_by_rows: panel.is_fetched_by_rows,
                     row: 0,
                     line: 0,
                 };
@@ -590,7 +590,7 @@ struct Ahead<'a> {
     rows: &'a [usize],
     /// How many lines a row has.
     lines: usize,
-    is_by_rows: bool,
+    is_fetched_by_rows: bool,
     /// What is fetched next.
     row: usize,
     line: usize,
@@ -600,7 +600,7 @@ impl Ahead<'_> {
     /// Fetches as many lines as a block of so many rows and columns has.
     #[inline(always)]
     fn fetch<V: Vector>(&mut self, size: usize) {
-        if self.is_by_rows {
+        if self.is_fetched_by_rows {
             for _ in 0..size {
                 let Some(&start) = self.rows.get(self.row) else { return };
                 V::prefetch(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));

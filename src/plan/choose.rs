@@ -244,7 +244,9 @@ impl Leaf {
     /// are left as they are.
     fn in_pieces(self) -> Vec<Leaf> {
         let strip = self.strip;
-        let is_run = self.op == BlockOp::Copy && strip.pad == 0 && strip.columns > STRAIGHT;
+        if self.op != BlockOp::Copy || strip.pad > 0 || strip.columns <= STRAIGHT {
+            return vec![self];
+        }
         let runs = match (strip.lines, strip.blocks) {
             (_, 1) => strip,
             (1, lines) => Strip {
@@ -255,9 +257,6 @@ impl Leaf {
             },
             _ => return vec![self],
         };
-        if !is_run {
-            return vec![self];
-        }
         let pieces = |(first, blocks, columns): (usize, usize, usize)| {
             let mut leaf = self.clone();
             leaf.source = leaf.source.wrapping_add(bits(first, 1));
