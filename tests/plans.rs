@@ -446,6 +446,40 @@ fn every_address() {
     }
 }
 
+/// Past the caches, runs that begin within a line of them and go on with each other: along
+/// lines of the strip, along its blocks, in more of them than lines are kept for, with rows
+/// missing, and with rows and tiles that do not end where lines do.
+#[test]
+fn runs_that_begin_within_lines() {
+    for text in [
+        "f32[16,640]{1,0:T(8,128)}",
+        "f32[9,645]{1,0:T(8,128)}",
+        "f32[8,4608]{1,0:T(8,128)}",
+        "bf16[24,1027]{1,0:T(8,128)(2,1)}",
+        "bf16[13,900]{1,0:T(8,128)(2,1)}",
+        "s8[70,1000]{1,0:T(32,128)(4,1)}",
+        "s8[16,33000]{1,0:T(8,128)(4,1)}",
+        "s8[7,1500]{1,0:T(8,128)(4,1)}",
+        "s8[24,1024]{1,0:T(8,32)(8,1)}",
+        "f32[5000]{0:T(1024)}",
+        "bf16[9000]{0:T(1024)(128)(2,1)}",
+        "bf16[3,8,512]{2,1,0:T(8,128)(2,1)}",
+        "bf16[1040,256]{1,0:T(1024,128)(2,1)}",
+        "f32[5,6,60,64]{3,2,0,1:T(8,128)}",
+    ] {
+        for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).streaming(true);
+                let plan = builder.between(&case.from, &case.to).unwrap();
+                for (i, address) in [0, 1, 2, 8, 16, 33, 60, 63].into_iter().enumerate() {
+                    let poison = if i % 2 == 0 { 0xee } else { 0x11 };
+                    case.check_plan(&plan, &case.expected, (5 * i, address), poison);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn padding_is_zero_or_kept_or_a_byte() {
     for text in [

@@ -24,6 +24,7 @@
 //! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
 //! proves it. Nothing need be aligned.
 
+mod carry;
 mod scalar;
 mod transpose;
 mod vector;

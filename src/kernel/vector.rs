@@ -30,11 +30,12 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use super::carry::{Carry, Make};
 use super::scalar::{self, from, to};
 use super::transpose::{
     Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
 };
-use super::{BlockOp, Place, Run, Strip};
+use super::{BlockOp, Place, Run, Runs, Strip};
 use crate::convert::{self, Conversion, Convert};
 
 /// A vector of an instruction set.
@@ -257,7 +258,7 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
 ///
 /// `V::BYTES` bytes can be written, and for `STREAM` they are aligned.
 #[inline(always)]
-unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) {
+pub(super) unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) {
     if STREAM {
         // SAFETY: by the contract of this function.
         unsafe { vector.stream(to) };
@@ -357,6 +358,13 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
         source: *const u8,
         destination: *mut u8,
     ) {
+        if STREAM && !streams::<V>(strip, destination, 0) {
+            let runs = Runs { count: 1, stride: 0, bytes: strip.columns };
+            if let Some(carry) = Carry::new(strip, runs, runs) {
+                // SAFETY: the same strip, whose blocks write one run each.
+                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            }
+        }
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
             let (ahead, keeps) = (places.ahead, places.keeps());
@@ -370,18 +378,35 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     }
 }
 
+impl<const STREAM: bool> Make for CopyRun<STREAM> {
+    const COPIES: bool = true;
+
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let last = strip.columns - LINE;
+        for at in (0..LINE).step_by(V::BYTES) {
+            for at in [at, last + at] {
+                // SAFETY: within the first line of a block of so many lines, or the last one.
+                let vector = unsafe { V::load(source.wrapping_add(at)) };
+                // SAFETY: the same place in the destination.
+                unsafe { vector.store(destination.wrapping_add(at)) };
+            }
+        }
+    }
+}
+
 /// Where the blocks of a strip begin, in the order in which to visit them: past
 /// the caches line by line, otherwise as `order` says.
 ///
 /// An iterator and no function that takes a closure: what is in a closure the
 /// compiler may leave outside of the function that has the CPU's features.
-struct Blocks<'a, const STREAM: bool> {
+pub(super) struct Blocks<'a, const STREAM: bool> {
     strip: &'a Strip,
     line: usize,
     block: usize,
     order: std::slice::Iter<'a, Place>,
     /// How far it is, in the source, to what is to be fetched meanwhile.
-    ahead: usize,
+    pub(super) ahead: usize,
     /// Past the caches: what `ahead` is while that is on the same line, which it is
     /// for all but so many blocks, and what it is for these.
     ahead_on_line: usize,
@@ -399,7 +424,7 @@ const AHEAD: usize = 8192;
 
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
-fn blocks<'a, const STREAM: bool>(
+pub(super) fn blocks<'a, const STREAM: bool>(
     strip: &'a Strip,
     order: &'a [Place],
     bytes: usize,
@@ -676,8 +701,16 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
-        let whole = strip.columns.is_multiple_of(lanes);
         let stream = STREAM && streams::<V>(strip, destination, 0);
+        if STREAM && !stream {
+            let bytes = strip.columns * WIDTH;
+            let read = Runs { count: strip.rows, stride: strip.row_stride, bytes };
+            let runs = Runs { count: 1, stride: 0, bytes: bytes * WAYS };
+            if let Some(carry) = Carry::new(strip, read, runs) {
+                // SAFETY: the same strip, whose blocks write one run each.
+                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            }
+        }
         let full = strip.rows == WAYS;
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
@@ -686,7 +719,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             let stream = stream && !keeps;
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
-            let last = strip.columns - lanes;
             let mut column = 0;
             if (!STREAM || keeps) && full {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
@@ -698,48 +730,85 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     column += STRAIGHT / WAYS / WIDTH;
                 }
             }
-            while column <= last {
-                // SAFETY: the columns from `column` on are a vector at least, in
-                // each row, and so are their words.
-                let words = unsafe { rows.load::<V>(column * WIDTH, full) };
-                if STREAM {
-                    rows.fetch::<V>((column * WIDTH).wrapping_add(ahead), V::BYTES);
-                }
-                let to = destination.wrapping_add(column * WAYS * WIDTH);
-                for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
-                    let to = to.wrapping_add(i * V::BYTES);
-                    if stream {
-                        // SAFETY: as above; whole vectors from an aligned start.
-                        unsafe { word.stream(to) };
-                    } else {
-                        // SAFETY: as above.
-                        unsafe { word.store(to) };
-                    }
-                }
-                column += lanes;
-            }
-            if !whole && stream {
-                // Not over what was streamed: see `copy_run`.
-                let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - column, ..*strip };
-                let source = source.wrapping_add(column * WIDTH);
-                let destination = destination.wrapping_add(column * WAYS * WIDTH);
-                // SAFETY: the last columns of the block.
-                unsafe { Self::elements(&rest, source, destination) };
-                continue;
-            }
-            if !whole {
-                // SAFETY: the last columns of the rows.
-                let words = unsafe { rows.load::<V>(last * WIDTH, full) };
-                let to = destination.wrapping_add(last * WAYS * WIDTH);
-                for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
-                    // SAFETY: the words of these columns.
-                    unsafe { word.store(to.wrapping_add(i * V::BYTES)) };
-                }
-            }
-            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
-            // SAFETY: `pad` bytes follow the words of the block.
-            unsafe { scalar::fill(end, 0, strip.pad) };
+            // SAFETY: the columns of the block from `column` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
         }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
+    Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    /// Does a block from a column on, and the padding behind it.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from that column on, and for `stream` it is
+    /// aligned for `V`. There are columns for a vector. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn block<V: Vector>(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+        mut column: usize,
+        ahead: Option<usize>,
+        stream: bool,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        let (whole, full) = (strip.columns.is_multiple_of(lanes), strip.rows == WAYS);
+        let rows = Rows::<WAYS>::new(source, strip);
+        let last = strip.columns - lanes;
+        while column <= last {
+            // SAFETY: the columns from `column` on are a vector at least, in
+            // each row, and so are their words.
+            let words = unsafe { rows.load::<V>(column * WIDTH, full) };
+            if let (true, Some(ahead)) = (STREAM, ahead) {
+                rows.fetch::<V>((column * WIDTH).wrapping_add(ahead), V::BYTES);
+            }
+            let to = destination.wrapping_add(column * WAYS * WIDTH);
+            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                let to = to.wrapping_add(i * V::BYTES);
+                if stream {
+                    // SAFETY: as above; whole vectors from an aligned start.
+                    unsafe { word.stream(to) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { word.store(to) };
+                }
+            }
+            column += lanes;
+        }
+        if !whole && stream {
+            // Not over what was streamed: see `copy_run`.
+            let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - column, ..*strip };
+            let source = source.wrapping_add(column * WIDTH);
+            let destination = destination.wrapping_add(column * WAYS * WIDTH);
+            // SAFETY: the last columns of the block.
+            unsafe { Self::elements(&rest, source, destination) };
+            return;
+        }
+        if !whole {
+            // SAFETY: the last columns of the rows.
+            let words = unsafe { rows.load::<V>(last * WIDTH, full) };
+            let to = destination.wrapping_add(last * WAYS * WIDTH);
+            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                // SAFETY: the words of these columns.
+                unsafe { word.store(to.wrapping_add(i * V::BYTES)) };
+            }
+        }
+        let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
+        // SAFETY: `pad` bytes follow the words of the block.
+        unsafe { scalar::fill(end, 0, strip.pad) };
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
+    for Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::block::<V>(strip, source, destination, 0, None, false) };
     }
 }
 
@@ -904,13 +973,21 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             return unsafe { Self::elements(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        if STREAM && !stream {
+            let bytes = strip.columns * WIDTH;
+            let runs = Runs { count: strip.rows, stride: strip.row_stride, bytes };
+            let read = Runs { count: 1, stride: 0, bytes: bytes * WAYS };
+            if let Some(carry) = Carry::new(strip, read, runs) {
+                // SAFETY: the same strip, whose blocks write these runs.
+                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            }
+        }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
             let keeps = stream && places.keeps();
             let stream = stream && !keeps;
             let (source, destination) = place.of(source, destination);
-            let last = strip.columns - lanes;
             let mut column = 0;
             if (!STREAM || keeps) && strip.rows == WAYS {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
@@ -926,36 +1003,71 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     continue;
                 }
             }
-            loop {
-                let (at, is_last) = if column < last { (column, false) } else { (last, true) };
-                let from = source.wrapping_add(at * WAYS * WIDTH);
-                // SAFETY: the words of as many columns as a vector takes, at most
-                // up to the last one.
-                let words = unsafe { load_row::<V, WAYS>(from) };
-                if STREAM {
-                    for way in 0..WAYS {
-                        V::prefetch(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
-                    }
-                }
-                let to = destination.wrapping_add(at * WIDTH);
-                let rows = unweave::<V, WAYS, BITS>(words).into_iter().take(strip.rows);
-                for (row, vector) in rows.enumerate() {
-                    let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
-                    if stream && (!is_last || column == last) {
-                        // SAFETY: these columns of a row; whole vectors from an
-                        // aligned start.
-                        unsafe { vector.stream(to) };
-                    } else {
-                        // SAFETY: these columns of a row.
-                        unsafe { vector.store(to) };
-                    }
-                }
-                if is_last {
-                    break;
-                }
-                column += lanes;
-            }
+            // SAFETY: the columns of the block from `column` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
         }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
+    Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    /// Does a block from a column on.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from that column on, and for `stream` every
+    /// row of it is aligned for `V`. There are columns for a vector. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn block<V: Vector>(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+        mut column: usize,
+        ahead: Option<usize>,
+        stream: bool,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        let last = strip.columns - lanes;
+        loop {
+            let (at, is_last) = if column < last { (column, false) } else { (last, true) };
+            let from = source.wrapping_add(at * WAYS * WIDTH);
+            // SAFETY: the words of as many columns as a vector takes, at most
+            // up to the last one.
+            let words = unsafe { load_row::<V, WAYS>(from) };
+            if let (true, Some(ahead)) = (STREAM, ahead) {
+                for way in 0..WAYS {
+                    V::prefetch(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
+                }
+            }
+            let to = destination.wrapping_add(at * WIDTH);
+            let rows = unweave::<V, WAYS, BITS>(words).into_iter().take(strip.rows);
+            for (row, vector) in rows.enumerate() {
+                let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
+                if stream && (!is_last || column == last) {
+                    // SAFETY: these columns of a row; whole vectors from an
+                    // aligned start.
+                    unsafe { vector.stream(to) };
+                } else {
+                    // SAFETY: these columns of a row.
+                    unsafe { vector.store(to) };
+                }
+            }
+            if is_last {
+                break;
+            }
+            column += lanes;
+        }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::block::<V>(strip, source, destination, 0, None, false) };
     }
 }
 

@@ -1,0 +1,428 @@
+//! Runs that do not begin where a line of the caches does, past the caches.
+//!
+//! Only whole lines can be written past the caches, but a row of an array with odd bounds,
+//! or any part of an array in a buffer that is not aligned, begins and ends within one.
+//! What a block writes then ends within a line that another block goes on with. So blocks
+//! are made in memory that the nearest cache holds, each run as far from the beginning of
+//! a line as where it belongs. From there whole lines go to their places, and what is left
+//! of the last one is kept for the run that goes on there:
+//!
+//! ```text
+//! lines in the destination   |       |       |       |       |
+//! two runs                       aaaaaaaaaaaaBBBBBBBBBBBB
+//! the first is made as       |   aaaa|aaaaaaaa|
+//! the second one as                           |BBBB|BBBBBBBB|
+//! ```
+//!
+//! The first bytes of what goes on and on, and the last ones, are written in the ordinary
+//! way: the rest of their lines belongs to others.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use std::mem::MaybeUninit;
+
+use super::vector::{Blocks, LINE, Vector, blocks, put};
+use super::{Runs, Strip, scalar};
+
+/// The lines of memory that blocks are made in.
+const MADE: usize = 128;
+
+/// So many lines are kept for others to go on with.
+const KEPT: usize = 256;
+
+/// Lines of the caches.
+#[repr(C, align(64))]
+struct Lines<const COUNT: usize>([[u8; LINE]; COUNT]);
+
+/// An op that writes the same to anywhere.
+pub(super) trait Make {
+    /// Whether it copies. Then only the first and the last line of a block are made.
+    const COPIES: bool = false;
+
+    /// Does one block of a strip.
+    ///
+    /// # Safety
+    ///
+    /// A block of the strip can be read and written there, and its columns are those of a
+    /// vector at least. The CPU has `V`.
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
+}
+
+/// How blocks lie in the memory that they are made in.
+pub(super) struct Carry {
+    /// What a block reads and writes.
+    read: Runs,
+    written: Runs,
+    /// Whether the blocks of a line go on with each other's runs; otherwise the lines do.
+    /// And whether the lines do that as well.
+    is_joined: bool,
+    lines_join: bool,
+    /// How many blocks are made at a time.
+    group: usize,
+    /// From a run to the next in memory, and from a block to the next.
+    run_step: usize,
+    block_step: usize,
+    /// What the op takes for the distance of its rows there.
+    row_stride: usize,
+}
+
+impl Carry {
+    /// `None` where the runs of a strip do not go on with each other by whole lines, or
+    /// there is no room for a block, which reads and writes these runs.
+    #[inline(always)]
+    pub(super) fn new(strip: &Strip, read: Runs, written: Runs) -> Option<Carry> {
+        let op_rows = written;
+        let rows_join = op_rows.count > 1 && op_rows.stride == op_rows.bytes;
+        let written = if rows_join {
+            Runs { count: 1, stride: 0, bytes: op_rows.count.checked_mul(op_rows.bytes)? }
+        } else {
+            op_rows
+        };
+        let Runs { count, stride, bytes } = written;
+        let is_joined = strip.blocks > 1 && strip.destination_step == bytes;
+        let goes_on = is_joined || strip.lines > 1 && strip.destination_line == bytes;
+        let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && strip.pad == 0;
+        if !goes_on || !is_whole || bytes > MADE * LINE || !(1..=KEPT).contains(&count) {
+            return None;
+        }
+        let lines_join =
+            is_joined && Some(strip.destination_line) == bytes.checked_mul(strip.blocks);
+        // Between two runs there is room for a line before the second one, and for as much
+        // as that is further from the beginning of a line than the first.
+        let between = LINE + stride % LINE;
+        let room = (MADE - 1) * LINE;
+        let (group, block_step) = if is_joined {
+            ((room / count).checked_sub(between)? / bytes, bytes)
+        } else {
+            let block = (count * (bytes + between)).next_multiple_of(LINE);
+            let step = block + strip.destination_step % LINE;
+            (room / step, step)
+        };
+        let group = group.min(strip.blocks);
+        let run_step = between + if is_joined { group * bytes } else { bytes };
+        let row_stride = match op_rows.count {
+            1 => strip.row_stride,
+            _ if rows_join => op_rows.bytes,
+            _ => run_step,
+        };
+        (group > 0).then_some(Carry {
+            read,
+            written,
+            is_joined,
+            lines_join,
+            group,
+            run_step,
+            block_step,
+            row_stride,
+        })
+    }
+
+    /// Does a strip.
+    ///
+    /// # Safety
+    ///
+    /// By the contract of [`kernel`](super) for the strip that this was made for and the op
+    /// of `M`, whose columns are those of a vector at least. The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn run<M: Make, V: Vector>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let at_once = if self.is_joined { strip.blocks } else { KEPT / self.written.count };
+        let mut first = 0;
+        while first < strip.blocks {
+            let part = Strip { blocks: at_once.min(strip.blocks - first), ..*strip };
+            let (source, destination) = strip.place(0, first).of(source, destination);
+            // SAFETY: some of the blocks of each line, or all.
+            unsafe { self.run_part::<M, V>(&part, source, destination) };
+            first += at_once;
+        }
+    }
+
+    /// The same for no more blocks in a line than lines can be kept for.
+    ///
+    /// # Safety
+    ///
+    /// That of [`run`](Carry::run).
+    #[inline(always)]
+    unsafe fn run_part<M: Make, V: Vector>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let Runs { count, bytes, .. } = self.written;
+        let mut memory = MaybeUninit::<Lines<MADE>>::uninit();
+        let (mut first_lines, mut last_lines) =
+            (MaybeUninit::<Lines<KEPT>>::uninit(), MaybeUninit::<Lines<KEPT>>::uninit());
+        let memory = memory.as_mut_ptr().cast::<u8>();
+        let kept = Kept {
+            first_lines: first_lines.as_mut_ptr().cast(),
+            last_lines: last_lines.as_mut_ptr().cast(),
+        };
+        let used =
+            if self.is_joined { count * self.run_step } else { self.group * self.block_step };
+        // SAFETY: what `new` found to fit, and a line for the distance from its beginning.
+        unsafe { scalar::fill(memory, 0, used + LINE) };
+
+        let in_memory = Strip { row_stride: self.row_stride, ..*strip };
+        let mut places = blocks::<true>(strip, &[], count * bytes);
+        let mut ahead = blocks::<true>(strip, &[], count * bytes);
+        // What goes on and on: all lines, or the blocks of one line, or both.
+        let mut begins = 0;
+        for line in 0..strip.lines {
+            let mut first = 0;
+            while first < strip.blocks {
+                let blocks = self.group.min(strip.blocks - first);
+                let (_, to) = strip.place(line, first).of(source, destination);
+                let group = Group {
+                    made: memory.wrapping_add(to.addr() % LINE),
+                    to,
+                    blocks,
+                    first: if self.is_joined { 0 } else { first },
+                    goes_on: line > begins || self.is_joined && first > 0,
+                };
+                if group.goes_on {
+                    // SAFETY: lines that were kept, to before the runs that go on with them.
+                    unsafe { self.begin::<V>(&group, &kept) };
+                }
+                for block in 0..blocks {
+                    let Some(place) = places.next() else { return };
+                    let from = source.wrapping_add(place.source);
+                    let to = group.made.wrapping_add(block * self.block_step);
+                    // SAFETY: a block of the strip, to memory that has room for it.
+                    unsafe { M::make::<V>(&in_memory, from, to) };
+                }
+                // SAFETY: the blocks that were made, to where they belong.
+                unsafe { self.take::<M, V>(strip, &group, source, &mut ahead, &kept) };
+                // SAFETY: what is left of their runs.
+                unsafe { self.keep::<V>(&group, &kept) };
+                first += blocks;
+            }
+            let goes_on = line + 1 < strip.lines && (!self.is_joined || self.lines_join);
+            if !goes_on {
+                let (_, to) = strip.place(begins, 0).of(source, destination);
+                // SAFETY: the ends of all runs since then.
+                unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
+                begins = line + 1;
+            }
+        }
+    }
+
+    /// Brings the lines that are kept to before the runs that go on with them.
+    ///
+    /// # Safety
+    ///
+    /// The group is one of those of [`run`](Carry::run), and the lines were kept. The CPU
+    /// has `V`.
+    #[inline(always)]
+    unsafe fn begin<V: Vector>(&self, group: &Group, kept: &Kept) {
+        for (made, run) in self.runs(group) {
+            // SAFETY: a line that is kept, to the one in which the run begins.
+            unsafe { copy_line::<V, false>(kept.last_line(run), line_of(made)) };
+        }
+    }
+
+    /// Keeps the line in which each run ends.
+    ///
+    /// # Safety
+    ///
+    /// The group was made. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn keep<V: Vector>(&self, group: &Group, kept: &Kept) {
+        let blocks = if self.is_joined { group.blocks } else { 1 };
+        let bytes = blocks * self.written.bytes;
+        for (made, run) in self.runs(group) {
+            // SAFETY: the line in which the run ends.
+            unsafe {
+                copy_line::<V, false>(line_of(made).wrapping_add(bytes), kept.last_line(run))
+            };
+        }
+    }
+
+    /// Where the runs of a group are made, and their numbers in a line.
+    #[inline(always)]
+    fn runs(&self, group: &Group) -> impl Iterator<Item = (*mut u8, usize)> {
+        let Group { made, first, .. } = *group;
+        let (count, block_step, run_step) = (self.written.count, self.block_step, self.run_step);
+        let blocks = if self.is_joined { 1 } else { group.blocks };
+        (0..blocks).flat_map(move |block| {
+            (0..count).map(move |row| {
+                let made = made.wrapping_add(block * block_step + row * run_step);
+                (made, (first + block) * count + row)
+            })
+        })
+    }
+
+    /// Takes whole lines to where they belong, fetching as many that will be read.
+    ///
+    /// # Safety
+    ///
+    /// The group was begun and made. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn take<M: Make, V: Vector>(
+        &self,
+        strip: &Strip,
+        group: &Group,
+        source: *const u8,
+        ahead: &mut Blocks<'_, true>,
+        kept: &Kept,
+    ) {
+        let Runs { count, stride, bytes } = self.written;
+        // Line by line what will be read, row by row where that is how a run is made.
+        let read = self.read;
+        let by_rows = count == 1
+            && read.bytes.is_multiple_of(LINE)
+            && read.count.checked_mul(read.bytes) == Some(bytes);
+        let (rows, bytes, made_step, stride, fetched_step) = if by_rows {
+            (read.count, read.bytes, read.bytes, read.bytes, read.stride)
+        } else {
+            (count, bytes, self.run_step, stride, bytes)
+        };
+        for block in 0..group.blocks {
+            let Some(place) = ahead.next() else { return };
+            let source = source.wrapping_add(place.source);
+            let mut fetched = source.wrapping_add(ahead.ahead);
+            let made = group.made.wrapping_add(block * self.block_step);
+            let to = group.to.wrapping_add(block.wrapping_mul(strip.destination_step));
+            for row in 0..rows {
+                let made = made.wrapping_add(row * made_step);
+                let to = to.wrapping_add(row.wrapping_mul(stride));
+                let before = to.addr() % LINE;
+                let goes_on = group.goes_on || by_rows && row > 0 || self.is_joined && block > 0;
+                let (made, to) = (made.wrapping_sub(before), to.wrapping_sub(before));
+                let mut at = 0;
+                if !goes_on && before > 0 {
+                    let run = (group.first + block) * count + row;
+                    // SAFETY: the line in which a run begins.
+                    unsafe { copy_line::<V, false>(made, kept.first_line(run)) };
+                    V::prefetch(fetched);
+                    at = LINE;
+                }
+                while at < bytes {
+                    let inner = M::COPIES && at > 0;
+                    let from = if inner {
+                        source.wrapping_add(at - before)
+                    } else {
+                        made.wrapping_add(at)
+                    };
+                    // SAFETY: a line of which all was made, or of the source, to where it belongs.
+                    unsafe { copy_line::<V, true>(from, to.wrapping_add(at)) };
+                    V::prefetch(fetched.wrapping_add(at));
+                    at += LINE;
+                }
+                fetched = fetched.wrapping_add(fetched_step);
+            }
+        }
+    }
+
+    /// Writes the lines in which runs began and ended, `lines` of the strip long, the first of
+    /// which belongs to `to`.
+    ///
+    /// # Safety
+    ///
+    /// They were kept, and can be written. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn finish<V: Vector>(&self, strip: &Strip, to: *mut u8, lines: usize, kept: &Kept) {
+        let Runs { count, stride, bytes } = self.written;
+        let (blocks, bytes) = if self.is_joined {
+            (1, lines * strip.blocks * bytes)
+        } else {
+            (strip.blocks, lines * bytes)
+        };
+        let mut end = std::ptr::null_mut::<u8>();
+        for run in 0..blocks * count {
+            let (block, row) = (run / count, run % count);
+            let to = to
+                .wrapping_add(block.wrapping_mul(strip.destination_step))
+                .wrapping_add(row.wrapping_mul(stride));
+            let before = to.addr() % LINE;
+            let first_line = kept.first_line(run);
+            if run > 0 && before > 0 && end == to {
+                // SAFETY: what ends there, to before what begins there.
+                unsafe { scalar::run(kept.last_line(run - 1), first_line, before) };
+                // SAFETY: a whole line.
+                unsafe { copy_line::<V, true>(first_line, to.wrapping_sub(before)) };
+            } else {
+                if run > 0 {
+                    // SAFETY: the last bytes of a run.
+                    unsafe { write_end(kept.last_line(run - 1), end) };
+                }
+                if before > 0 {
+                    // SAFETY: the first bytes of a run, up to the end of their line.
+                    unsafe { scalar::run(first_line.wrapping_add(before), to, LINE - before) };
+                }
+            }
+            end = to.wrapping_add(bytes);
+        }
+        // SAFETY: the last bytes of the last run.
+        unsafe { write_end(kept.last_line(blocks * count - 1), end) };
+    }
+}
+
+/// Blocks of a line that are made at a time.
+struct Group {
+    /// Where the first of them is made, and where it belongs: both as far from the
+    /// beginning of a line.
+    made: *mut u8,
+    to: *mut u8,
+    blocks: usize,
+    /// The number of the first one in its line, where each has lines that are kept.
+    first: usize,
+    /// Whether its runs go on with others.
+    goes_on: bool,
+}
+
+/// The lines in which the runs of a line of the strip begin and end.
+struct Kept {
+    first_lines: *mut u8,
+    last_lines: *mut u8,
+}
+
+impl Kept {
+    #[inline(always)]
+    fn first_line(&self, run: usize) -> *mut u8 {
+        self.first_lines.wrapping_add(run * LINE)
+    }
+
+    #[inline(always)]
+    fn last_line(&self, run: usize) -> *mut u8 {
+        self.last_lines.wrapping_add(run * LINE)
+    }
+}
+
+/// The line that an address is in.
+#[inline(always)]
+fn line_of(address: *mut u8) -> *mut u8 {
+    address.wrapping_sub(address.addr() % LINE)
+}
+
+/// Writes what of a line is before the end of a run.
+///
+/// # Safety
+///
+/// It can be read and written.
+#[inline(always)]
+unsafe fn write_end(line: *const u8, end: *mut u8) {
+    let bytes = end.addr() % LINE;
+    // SAFETY: by the contract of this function.
+    unsafe { scalar::run(line, end.wrapping_sub(bytes), bytes) };
+}
+
+/// Copies a line, past the caches where `STREAM` says so.
+///
+/// # Safety
+///
+/// It can be read and written; for `STREAM`, it is a line in the destination. The CPU has
+/// `V`.
+#[inline(always)]
+unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, to: *mut u8) {
+    for part in (0..LINE).step_by(V::BYTES) {
+        // SAFETY: a part of the line.
+        let vector = unsafe { V::load(from.wrapping_add(part)) };
+        // SAFETY: as above; a line is aligned for every vector.
+        unsafe { put::<V, STREAM>(vector, to.wrapping_add(part)) };
+    }
+}
