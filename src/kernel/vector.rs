@@ -30,6 +30,8 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::ops::Range;
+
 use super::carry::{Carry, Make};
 use super::scalar::{self, from, to};
 use super::transpose::{
@@ -1364,7 +1366,6 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             source: i.wrapping_mul(strip.source_step),
             destination: i * columns,
         });
-        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
         for line in 0..strip.lines {
             let source = source.wrapping_add(line.wrapping_mul(strip.source_line));
@@ -1429,7 +1430,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                                 rows,
                                 bytes,
                                 scalar::to(to, strip.row_stride),
-                                stream,
+                                STREAM,
                             );
                         }
                     }
@@ -1443,8 +1444,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
 ///
 /// # Safety
 ///
-/// As many columns as there are bytes can be written in each row; for `stream`,
-/// every row begins aligned. The CPU has `V`.
+/// As many columns as there are bytes can be written in each row. The CPU has `V`.
 #[inline(always)]
 unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
     rows: usize,
@@ -1501,12 +1501,12 @@ unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
     }
 }
 
-/// Widens the bits of bytes from bit `SHIFT` on into the columns of one row.
+/// Widens the bits of bytes from bit `SHIFT` on into the columns of one row. Of a row that
+/// does not begin and end aligned, `stream` writes both ends in the ordinary way.
 ///
 /// # Safety
 ///
-/// There is a vector of bytes at least; as many columns can be written, for
-/// `stream` from an aligned start. The CPU has `V`.
+/// There is a vector of bytes at least; as many columns can be written. The CPU has `V`.
 #[inline(always)]
 unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
     bytes: &[u8],
@@ -1516,24 +1516,57 @@ unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
     // SAFETY: the CPU has `V`.
     let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
     let last = bytes.len() - V::BYTES;
-    let mut column = 0;
-    loop {
-        let at = column.min(last);
+    let mut column = if stream { to.addr().wrapping_neg() % V::BYTES } else { 0 };
+    if column > 0 {
+        // SAFETY: the first columns, which are fewer than a vector has.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, 0..column, to) };
+    }
+    while column <= last {
         // SAFETY: a vector of the bytes, at most the last one.
-        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(at)) };
+        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(column)) };
         let vector = vector.shr::<SHIFT>().and(mask);
-        if stream && at == column {
-            // SAFETY: as many columns of the row; whole vectors from its start.
-            unsafe { vector.stream(to.wrapping_add(at)) };
+        if stream {
+            // SAFETY: as many columns of the row, from an aligned one on.
+            unsafe { vector.stream(to.wrapping_add(column)) };
         } else {
             // SAFETY: as many columns of the row.
-            unsafe { vector.store(to.wrapping_add(at)) };
-        }
-        if column >= last {
-            break;
+            unsafe { vector.store(to.wrapping_add(column)) };
         }
         column += V::BYTES;
     }
+    if column < bytes.len() && stream {
+        // SAFETY: the last columns, which are fewer than a vector has.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, column..bytes.len(), to) };
+    } else if column < bytes.len() {
+        // SAFETY: the last vector of the bytes.
+        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(last)) };
+        // SAFETY: as many columns of the row.
+        unsafe { vector.shr::<SHIFT>().and(mask).store(to.wrapping_add(last)) };
+    }
+}
+
+/// The same of columns that are fewer than a vector has, and no others.
+///
+/// # Safety
+///
+/// There is a vector of bytes at least; these columns are among them, and can be written.
+/// The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
+    bytes: &[u8],
+    mask: V,
+    columns: Range<usize>,
+    to: *mut u8,
+) {
+    let start = columns.start.min(bytes.len() - V::BYTES);
+    // SAFETY: a vector of the bytes, at most the last one.
+    let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(start)) };
+    let mut made = [0; LINE];
+    // SAFETY: no vector is longer than a line.
+    unsafe { vector.shr::<SHIFT>().and(mask).store(made.as_mut_ptr()) };
+    let made = made.as_ptr().wrapping_add(columns.start - start);
+    // SAFETY: columns of that vector, to where they belong.
+    unsafe { scalar::run(made, to.wrapping_add(columns.start), columns.len()) };
 }
 
 /// [`BlockOp::Narrow`].
