@@ -448,7 +448,7 @@ fn every_address() {
 
 /// Past the caches, runs that begin within a line of them and go on with each other: along
 /// lines of the strip, along its blocks, in more of them than lines are kept for, with rows
-/// missing, and with rows and tiles that do not end where lines do.
+/// missing, with rows and tiles that do not end where lines do, and of transposes.
 #[test]
 fn runs_that_begin_within_lines() {
     for text in [
@@ -466,6 +466,13 @@ fn runs_that_begin_within_lines() {
         "bf16[3,8,512]{2,1,0:T(8,128)(2,1)}",
         "bf16[1040,256]{1,0:T(1024,128)(2,1)}",
         "f32[5,6,60,64]{3,2,0,1:T(8,128)}",
+        "f32[130,301]{0,1:T(8,128)}",
+        "bf16[150,411]{0,1:T(8,128)(2,1)}",
+        "s8[270,303]{0,1:T(8,128)(4,1)}",
+        "u8[201,333]{0,1}",
+        "bf16[150,235]{0,1}",
+        "c64[77,201]{0,1}",
+        "f32[3,70,5,61]{1,2,0,3}",
     ] {
         for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
             for tier in Tier::available() {

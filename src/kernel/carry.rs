@@ -32,7 +32,7 @@ const KEPT: usize = 256;
 
 /// Lines of the caches.
 #[repr(C, align(64))]
-struct Lines<const COUNT: usize>([[u8; LINE]; COUNT]);
+pub(super) struct CacheLines<const COUNT: usize>([[u8; LINE]; COUNT]);
 
 /// An op that writes the same to anywhere.
 pub(super) trait Make {
@@ -154,9 +154,9 @@ impl Carry {
         destination: *mut u8,
     ) {
         let Runs { count, bytes, .. } = self.written;
-        let mut memory = MaybeUninit::<Lines<MADE>>::uninit();
+        let mut memory = MaybeUninit::<CacheLines<MADE>>::uninit();
         let (mut first_lines, mut last_lines) =
-            (MaybeUninit::<Lines<KEPT>>::uninit(), MaybeUninit::<Lines<KEPT>>::uninit());
+            (MaybeUninit::<CacheLines<KEPT>>::uninit(), MaybeUninit::<CacheLines<KEPT>>::uninit());
         let memory = memory.as_mut_ptr().cast::<u8>();
         let kept = Kept {
             first_lines: first_lines.as_mut_ptr().cast(),
@@ -332,33 +332,67 @@ impl Carry {
         } else {
             (strip.blocks, lines * bytes)
         };
-        let mut end = std::ptr::null_mut::<u8>();
-        for run in 0..blocks * count {
+        let runs = (0..blocks * count).map(|run| {
             let (block, row) = (run / count, run % count);
-            let to = to
-                .wrapping_add(block.wrapping_mul(strip.destination_step))
-                .wrapping_add(row.wrapping_mul(stride));
-            let before = to.addr() % LINE;
-            let first_line = kept.first_line(run);
-            if run > 0 && before > 0 && end == to {
+            let step = block.wrapping_mul(strip.destination_step);
+            Ended {
+                to: to.wrapping_add(step).wrapping_add(row.wrapping_mul(stride)),
+                bytes,
+                first_line: kept.first_line(run),
+                last_line: kept.last_line(run),
+            }
+        });
+        // SAFETY: all of them, which are there until here.
+        unsafe { finish::<V>(runs) };
+    }
+}
+
+/// A run of which all is written but what it has of the lines in which it begins and ends.
+pub(super) struct Ended {
+    pub(super) to: *mut u8,
+    pub(super) bytes: usize,
+    /// Where these lines are.
+    pub(super) first_line: *mut u8,
+    pub(super) last_line: *mut u8,
+}
+
+/// Writes the ends of runs: past the caches, where one begins in the line in which the one
+/// before it ends.
+///
+/// # Safety
+///
+/// The lines can be read, the first one of each run also written; and the runs themselves
+/// written. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn finish<V: Vector>(runs: impl Iterator<Item = Ended>) {
+    let mut before: Option<Ended> = None;
+    for run in runs {
+        let within = run.to.addr() % LINE;
+        let ended = before.as_ref().map(|before| (before.to.wrapping_add(before.bytes), before));
+        match ended {
+            Some((end, before)) if end == run.to && within > 0 => {
                 // SAFETY: what ends there, to before what begins there.
-                unsafe { scalar::run(kept.last_line(run - 1), first_line, before) };
+                unsafe { scalar::run(before.last_line, run.first_line, within) };
                 // SAFETY: a whole line.
-                unsafe { copy_line::<V, true>(first_line, to.wrapping_sub(before)) };
-            } else {
-                if run > 0 {
+                unsafe { copy_line::<V, true>(run.first_line, line_of(run.to)) };
+            }
+            _ => {
+                if let Some((end, before)) = ended {
                     // SAFETY: the last bytes of a run.
-                    unsafe { write_end(kept.last_line(run - 1), end) };
+                    unsafe { write_end(before.last_line, end) };
                 }
-                if before > 0 {
+                if within > 0 {
+                    let first = run.first_line.wrapping_add(within);
                     // SAFETY: the first bytes of a run, up to the end of their line.
-                    unsafe { scalar::run(first_line.wrapping_add(before), to, LINE - before) };
+                    unsafe { scalar::run(first, run.to, LINE - within) };
                 }
             }
-            end = to.wrapping_add(bytes);
         }
+        before = Some(run);
+    }
+    if let Some(last) = before {
         // SAFETY: the last bytes of the last run.
-        unsafe { write_end(kept.last_line(blocks * count - 1), end) };
+        unsafe { write_end(last.last_line, last.to.wrapping_add(last.bytes)) };
     }
 }
 
@@ -395,7 +429,7 @@ impl Kept {
 
 /// The line that an address is in.
 #[inline(always)]
-fn line_of(address: *mut u8) -> *mut u8 {
+pub(super) fn line_of(address: *mut u8) -> *mut u8 {
     address.wrapping_sub(address.addr() % LINE)
 }
 
@@ -418,7 +452,7 @@ unsafe fn write_end(line: *const u8, end: *mut u8) {
 /// It can be read and written; for `STREAM`, it is a line in the destination. The CPU has
 /// `V`.
 #[inline(always)]
-unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, to: *mut u8) {
+pub(super) unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, to: *mut u8) {
     for part in (0..LINE).step_by(V::BYTES) {
         // SAFETY: a part of the line.
         let vector = unsafe { V::load(from.wrapping_add(part)) };

@@ -7,7 +7,9 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
+use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::scalar;
 use super::vector::{Algorithm, LINE, Vector, load_row, streams, unweave, weave};
 use super::{Place, Strip, next_random};
@@ -409,6 +411,18 @@ impl Matrix {
         let mut tables = [B::table(), B::table(), B::table()];
         let next_strip = source.wrapping_add(self.others.next);
         let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
+        if !self.has_whole_lines(destination) {
+            let (mut panel, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            let made = Made::new(&mut panel, &mut first_lines);
+            while let Some((source, to)) = matrices.next() {
+                let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
+                // SAFETY: one of the matrices.
+                unsafe {
+                    self.stream_carrying::<B>(source, next, to, &mut tables, &mut scratch, &made);
+                };
+            }
+            return;
+        }
         while let Some((source, destination)) = matrices.next() {
             let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
             // SAFETY: one of the matrices.
@@ -497,6 +511,144 @@ impl Matrix {
         }
     }
 
+    /// Whether the columns of all matrices of the strip begin where a line of the caches
+    /// does.
+    #[inline(always)]
+    fn has_whole_lines(&self, destination: *mut u8) -> bool {
+        let Strip { lines, blocks, .. } = self.others;
+        let line = if lines > 1 { self.others.destination_line } else { 0 };
+        let block = if blocks > 1 { self.others.destination_step } else { 0 };
+        let steps = self.column.step | self.column.stride | line | block;
+        (destination.addr() | steps).is_multiple_of(LINE)
+    }
+
+    /// The same as [`stream`](Matrix::stream), of columns that begin and end within lines:
+    /// panels are made in memory that the near caches hold, and taken from there line by
+    /// line (see `carry.rs`).
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn stream_carrying<B: StreamedBlock>(
+        &self,
+        source: *const u8,
+        next: *const u8,
+        destination: *mut u8,
+        tables: &mut [B::Table; 3],
+        scratch: &mut B::Scratch,
+        made: &Made,
+    ) {
+        // What a row adds to each column.
+        let width = B::WIDTH * B::WAYS;
+        let most_rows = (Made::LINES_DOWN * LINE / width / B::SIZE).max(1) * B::SIZE;
+        // The last panel takes what is too little for one of its own. Before a column there
+        // is what was carried, and as much as it is away from the beginning of a line.
+        let pitch = (most_rows + B::SIZE) * width + 2 * LINE;
+        let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::SIZE * B::SIZE;
+        let most_columns = (fits * B::WAYS).min(B::MOST);
+        // SAFETY: the memory of so many columns, for which there is room.
+        unsafe { scalar::fill(made.panel, 0, fits.min(self.columns / B::WAYS) * pitch) };
+
+        let [rows, rows_ahead, columns] = tables.each_mut().map(AsMut::as_mut);
+        let mut places = [0; Made::COLUMNS];
+        let mut next_column = 0;
+        while next_column < self.columns {
+            let first_column = next_column.min(self.columns - B::SIZE);
+            let count = most_columns.min(self.columns - first_column);
+            next_column = first_column + count;
+            let columns = &mut columns[..count];
+            self.column.places(B::WAYS, first_column, columns);
+            let places = &mut places[..count / B::WAYS];
+            for (place, &column) in places.iter_mut().zip(columns.iter().step_by(B::WAYS)) {
+                *place = column;
+            }
+            // Each column in memory is as far from the beginning of a line as where it belongs.
+            let start = |i: usize, place: usize| {
+                made.panel.wrapping_add(i * pitch + destination.wrapping_add(place).addr() % LINE)
+            };
+            for (i, column) in columns.iter_mut().enumerate() {
+                *column = start(i / B::WAYS, *column).addr() - made.panel.addr();
+            }
+            let source_here = source.wrapping_add(first_column * B::WIDTH);
+            let mut first_row = 0;
+            while first_row < self.rows {
+                let count = |first_row: usize| {
+                    let left = self.rows - first_row;
+                    if left < most_rows + B::SIZE { left } else { most_rows }
+                };
+                let row_count = count(first_row);
+                let end_row = first_row + row_count;
+                self.row.places(1, first_row, &mut rows[..row_count]);
+                let is_last = end_row == self.rows;
+                let first_ahead = if is_last { 0 } else { end_row };
+                let count_ahead = count(first_ahead);
+                self.row.places(1, first_ahead, &mut rows_ahead[..count_ahead]);
+                let source_ahead = match (is_last, next_column == self.columns) {
+                    (false, _) => source_here,
+                    (true, false) => source.wrapping_add(next_column * B::WIDTH),
+                    (true, true) => next,
+                };
+                let mut ahead = Ahead {
+                    source: source_ahead,
+                    rows: &rows_ahead[..count_ahead],
+                    lines: (columns.len() * B::WIDTH).div_ceil(LINE),
+                    is_fetched_by_rows: true,
+                    row: 0,
+                    line: 0,
+                };
+                // SAFETY: some rows and columns of the matrix, at least as many as a block
+                // has, to memory that has room for them.
+                unsafe {
+                    transpose_panel::<B>(
+                        &rows[..row_count],
+                        columns,
+                        Order::ByColumns,
+                        None,
+                        scratch,
+                        source_here,
+                        made.panel,
+                    );
+                };
+                let bytes = row_count * width;
+                // As many lines for each that is written as it takes to fetch them all.
+                let to_fetch = ahead.lines * count_ahead;
+                let fetched = to_fetch.div_ceil((places.len() * bytes / LINE).max(1));
+                let to = destination.wrapping_add(first_row * width);
+                for (i, &place) in places.iter().enumerate() {
+                    let first = line_of(start(i, place));
+                    let to = to.wrapping_add(place);
+                    let whole = (to.addr() % LINE + bytes) / LINE * LINE;
+                    let mut at = 0;
+                    if first_row == 0 {
+                        // SAFETY: the line in which the column begins.
+                        unsafe { copy_line::<B::Vector, false>(first, made.first_line(i)) };
+                        at = if to.addr().is_multiple_of(LINE) { 0 } else { LINE };
+                    }
+                    while at < whole {
+                        ahead.fetch::<B::Vector>(fetched);
+                        let (from, to) = (first.wrapping_add(at), line_of(to).wrapping_add(at));
+                        // SAFETY: a line of which all was made, to where it belongs.
+                        unsafe { copy_line::<B::Vector, true>(from, to) };
+                        at += LINE;
+                    }
+                    // SAFETY: the line in which the rows of this panel end, to where the
+                    // next ones go on with it.
+                    unsafe { copy_line::<B::Vector, false>(first.wrapping_add(whole), first) };
+                }
+                first_row = end_row;
+            }
+            let ended = places.iter().enumerate().map(|(i, &place)| Ended {
+                to: destination.wrapping_add(place),
+                bytes: self.rows * width,
+                first_line: made.first_line(i),
+                last_line: line_of(start(i, place)),
+            });
+            // SAFETY: the columns of these panels.
+            unsafe { finish::<B::Vector>(ended) };
+        }
+    }
+
     /// Transposes a matrix with ordinary stores.
     ///
     /// # Safety
@@ -552,13 +704,39 @@ impl Matrix {
     }
 }
 
+/// The memory in which panels are made whose columns do not begin where lines do, and that
+/// for the lines in which they begin.
+struct Made {
+    panel: *mut u8,
+    first_lines: *mut u8,
+}
+
+impl Made {
+    const BYTES: usize = 40 << 10;
+    const COLUMNS: usize = 128;
+    /// So many lines of each column make a panel.
+    const LINES_DOWN: usize = 2;
+
+    #[inline(always)]
+    fn new(
+        panel: &mut MaybeUninit<CacheLines<{ Made::BYTES / LINE }>>,
+        first_lines: &mut MaybeUninit<CacheLines<{ Made::COLUMNS }>>,
+    ) -> Made {
+        Made { panel: panel.as_mut_ptr().cast(), first_lines: first_lines.as_mut_ptr().cast() }
+    }
+
+    #[inline(always)]
+    fn first_line(&self, column: usize) -> *mut u8 {
+        self.first_lines.wrapping_add(column * LINE)
+    }
+}
+
 /// What is transposed at a time: so many rows and columns of elements of so many bytes,
 /// `WAYS` of which share a place in the destination.
 trait Block {
     const SIZE: usize;
     const WIDTH: usize;
     const WAYS: usize;
-    const STREAM: bool;
 
     type Vector: Vector;
 
@@ -645,8 +823,9 @@ trait StreamedBlock: Block {
 /// # Safety
 ///
 /// There are at least as many of each as a block has. In each row as many elements as
-/// there are columns can be read, in each column as many as there are rows be written.
-/// The CPU has the vectors of `B`.
+/// there are columns can be read, in each column as many as there are rows be written. With
+/// something to fetch `ahead`, which is past the caches, columns begin where lines do. The
+/// CPU has the vectors of `B`.
 #[inline(always)]
 unsafe fn transpose_panel<B: Block>(
     rows: &[usize],
@@ -658,8 +837,8 @@ unsafe fn transpose_panel<B: Block>(
     destination: *mut u8,
 ) {
     let size = B::SIZE;
-    let starts = columns.iter().fold(destination.addr(), |all, &column| all | column);
-    let stream = B::STREAM && starts.is_multiple_of(LINE);
+    // The last rows may begin within a line, to end where the others do.
+    let stream = ahead.is_some() && destination.addr().is_multiple_of(LINE);
     for (row, column) in Blocks::new(rows.len(), columns.len(), size, order) {
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
@@ -697,8 +876,6 @@ impl<
     const SIZE: usize = LANES;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = WAYS;
-    // Parts of lines are better stored, as caches bring them together.
-    const STREAM: bool = false;
 
     type Vector = V;
 
@@ -750,7 +927,6 @@ impl<
     const SIZE: usize = LINE / WIDTH;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = WAYS;
-    const STREAM: bool = true;
 
     type Vector = V;
 
@@ -811,7 +987,6 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const SIZE: usize = LINE / WIDTH;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = 1;
-    const STREAM: bool = STREAM;
 
     type Vector = V;
 
