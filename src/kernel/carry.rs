@@ -27,24 +27,26 @@ use super::{Runs, Strip, scalar};
 /// The lines of memory that blocks are made in.
 const MADE: usize = 128;
 
-/// So many lines are kept for others to go on with.
+/// So many lines in which runs begin are kept, and so many in which they end, until others
+/// go on with them. With `MADE` that is 40 KiB of the stack.
 const KEPT: usize = 256;
 
 /// Lines of the caches.
 #[repr(C, align(64))]
 pub(super) struct CacheLines<const COUNT: usize>([[u8; LINE]; COUNT]);
 
-/// An op that writes the same to anywhere.
+/// An op whose blocks can be made apart from where they belong.
 pub(super) trait Make {
-    /// Whether it copies. Then only the first and the last line of a block are made.
+    /// Whether it copies. Then only the first and the last line of a block are made, and the
+    /// others taken from the source.
     const COPIES: bool = false;
 
-    /// Does one block of a strip.
+    /// Makes one block of a strip.
     ///
     /// # Safety
     ///
-    /// A block of the strip can be read and written there, and its columns are those of a
-    /// vector at least. The CPU has `V`.
+    /// A block of the strip can be read and written there; what it writes is whole lines, and
+    /// its columns are those of a vector at least. The CPU has `V`.
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
 }
 
@@ -54,8 +56,8 @@ pub(super) struct Carry {
     read: Runs,
     written: Runs,
     /// Whether the blocks of a line go on with each other's runs; otherwise the lines do.
-    /// And whether the lines do that as well.
     is_joined: bool,
+    /// Where blocks do: whether the lines go on with each other as well.
     lines_join: bool,
     /// How many blocks are made at a time.
     group: usize,
@@ -80,9 +82,9 @@ impl Carry {
         };
         let Runs { count, stride, bytes } = written;
         let is_joined = strip.blocks > 1 && strip.destination_step == bytes;
-        let goes_on = is_joined || strip.lines > 1 && strip.destination_line == bytes;
+        let any_join = is_joined || strip.lines > 1 && strip.destination_line == bytes;
         let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && strip.pad == 0;
-        if !goes_on || !is_whole || bytes > MADE * LINE || !(1..=KEPT).contains(&count) {
+        if !any_join || !is_whole || bytes > MADE * LINE || !(1..=KEPT).contains(&count) {
             return None;
         }
         let lines_join =
@@ -122,7 +124,8 @@ impl Carry {
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for the strip that this was made for and the op
-    /// of `M`, whose columns are those of a vector at least. The CPU has `V`.
+    /// of `M`, whose columns are those of a vector at least: bytes that are whole lines are
+    /// that. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn run<M: Make, V: Vector>(
         &self,
@@ -168,7 +171,6 @@ impl Carry {
         unsafe { scalar::fill(memory, 0, used + LINE) };
 
         let in_memory = Strip { row_stride: self.row_stride, ..*strip };
-        let mut places = blocks::<true>(strip, &[], count * bytes);
         let mut ahead = blocks::<true>(strip, &[], count * bytes);
         // What goes on and on: all lines, or the blocks of one line, or both.
         let mut begins = 0;
@@ -189,8 +191,7 @@ impl Carry {
                     unsafe { self.begin::<V>(&group, &kept) };
                 }
                 for block in 0..blocks {
-                    let Some(place) = places.next() else { return };
-                    let from = source.wrapping_add(place.source);
+                    let (from, _) = strip.place(line, first + block).of(source, destination);
                     let to = group.made.wrapping_add(block * self.block_step);
                     // SAFETY: a block of the strip, to memory that has room for it.
                     unsafe { M::make::<V>(&in_memory, from, to) };
@@ -201,8 +202,8 @@ impl Carry {
                 unsafe { self.keep::<V>(&group, &kept) };
                 first += blocks;
             }
-            let goes_on = line + 1 < strip.lines && (!self.is_joined || self.lines_join);
-            if !goes_on {
+            let is_last = line + 1 == strip.lines || self.is_joined && !self.lines_join;
+            if is_last {
                 let (_, to) = strip.place(begins, 0).of(source, destination);
                 // SAFETY: the ends of all runs since then.
                 unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
@@ -271,7 +272,8 @@ impl Carry {
         kept: &Kept,
     ) {
         let Runs { count, stride, bytes } = self.written;
-        // Line by line what will be read, row by row where that is how a run is made.
+        // Line by line what will be read, row by row where a run is made of whole lines of
+        // each; otherwise as if it were one run, which is no more than a hint.
         let read = self.read;
         let by_rows = count == 1
             && read.bytes.is_multiple_of(LINE)
@@ -291,10 +293,10 @@ impl Carry {
                 let made = made.wrapping_add(row * made_step);
                 let to = to.wrapping_add(row.wrapping_mul(stride));
                 let before = to.addr() % LINE;
-                let goes_on = group.goes_on || by_rows && row > 0 || self.is_joined && block > 0;
+                let is_open = group.goes_on || by_rows && row > 0 || self.is_joined && block > 0;
                 let (made, to) = (made.wrapping_sub(before), to.wrapping_sub(before));
                 let mut at = 0;
-                if !goes_on && before > 0 {
+                if !is_open && before > 0 {
                     let run = (group.first + block) * count + row;
                     // SAFETY: the line in which a run begins.
                     unsafe { copy_line::<V, false>(made, kept.first_line(run)) };
@@ -453,6 +455,7 @@ unsafe fn write_end(line: *const u8, end: *mut u8) {
 /// `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, to: *mut u8) {
+    const { assert!(LINE.is_multiple_of(V::BYTES), "a line is whole vectors") };
     for part in (0..LINE).step_by(V::BYTES) {
         // SAFETY: a part of the line.
         let vector = unsafe { V::load(from.wrapping_add(part)) };

@@ -258,7 +258,8 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Of a transpose: no cache has room for its sides.
     pub(crate) is_far: bool,
-    /// Where it is written past the caches: some of its blocks are not.
+    /// Where it is written past the caches, and its blocks begin where lines do: some of them
+    /// are not.
     pub(crate) keeps_some: bool,
 }
 

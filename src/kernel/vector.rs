@@ -363,7 +363,7 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
         if STREAM && !streams::<V>(strip, destination, 0) {
             let runs = Runs { count: 1, stride: 0, bytes: strip.columns };
             if let Some(carry) = Carry::new(strip, runs, runs) {
-                // SAFETY: the same strip, whose blocks write one run each.
+                // SAFETY: the same strip, whose blocks write one run of whole lines each.
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
         }
@@ -1501,8 +1501,8 @@ unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
     }
 }
 
-/// Widens the bits of bytes from bit `SHIFT` on into the columns of one row. Of a row that
-/// does not begin and end aligned, `stream` writes both ends in the ordinary way.
+/// Widens the bits of bytes from bit `SHIFT` on into columns of one row. Where these do not
+/// begin and end aligned, `stream` writes both ends in the ordinary way.
 ///
 /// # Safety
 ///
@@ -1558,6 +1558,7 @@ unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
     columns: Range<usize>,
     to: *mut u8,
 ) {
+    const { assert!(V::BYTES <= LINE, "a vector fits into a line") };
     let start = columns.start.min(bytes.len() - V::BYTES);
     // SAFETY: a vector of the bytes, at most the last one.
     let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(start)) };
