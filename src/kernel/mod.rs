@@ -25,6 +25,8 @@
 //! proves it. Nothing need be aligned.
 
 mod carry;
+#[cfg(test)]
+mod random_strips;
 mod scalar;
 mod transpose;
 mod vector;

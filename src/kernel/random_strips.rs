@@ -1,0 +1,168 @@
+//! The kernels of all tiers against the scalar ones, on strips that no plan may ever make:
+//! places at all distances, forwards and backwards, that join or do not.
+
+#![allow(unsafe_code, reason = "calls of kernels")]
+
+use relayout_testing::{Buffer, noise};
+
+use super::{BlockOp, Run, Strip, fence, kernel, next_random};
+use crate::cpu::Tier;
+
+/// So many strips, each in all tiers by both kinds of stores.
+const STRIPS: usize = 3000;
+
+/// Strips are no larger than so many bytes on either side.
+const MOST: usize = 300_000;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = next_random(self.0);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+
+    fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, among: &[T]) -> T {
+        among[self.below(among.len())]
+    }
+
+    /// Often 0, often whole lines, seldom neither.
+    fn gap(&mut self, element: usize) -> usize {
+        match self.below(8) {
+            0..4 => 0,
+            4 => 64 * self.below(4),
+            5 | 6 => element * self.below(40),
+            _ => self.below(150),
+        }
+    }
+
+    fn op(&mut self) -> BlockOp {
+        let (ways, bits) =
+            self.pick(&[(2, 8), (2, 16), (2, 32), (2, 64), (4, 8), (4, 16), (8, 8), (8, 16)]);
+        let (narrow_ways, narrow) = (self.pick(&[1, 2, 4]), self.pick(&[1, 2, 4]));
+        match self.below(8) {
+            0 | 1 => BlockOp::Copy,
+            2 => BlockOp::Interleave { ways, bits },
+            3 => BlockOp::Deinterleave { ways, bits },
+            4 => BlockOp::Squeeze { ways: narrow_ways, bits: narrow, truth: false },
+            5 => BlockOp::Unsqueeze { ways: narrow_ways, bits: narrow },
+            _ => BlockOp::Transpose { bits: self.pick(&[8, 16, 32, 64]) },
+        }
+    }
+
+    /// Strides of loops of so many turns around a run, in any order, with gaps and some of
+    /// them backwards, so that no two turns share a byte.
+    fn nest<const LOOPS: usize>(
+        &mut self,
+        run: usize,
+        element: usize,
+        counts: [usize; LOOPS],
+    ) -> [usize; LOOPS] {
+        let mut order: [usize; LOOPS] = std::array::from_fn(|i| i);
+        for left in (2..=LOOPS).rev() {
+            order.swap(self.below(left), left - 1);
+        }
+        let (mut strides, mut span) = ([0; LOOPS], run);
+        for i in order {
+            let stride = span + self.gap(element);
+            strides[i] = if self.one_in(9) { stride.wrapping_neg() } else { stride };
+            span += stride * (counts[i] - 1);
+        }
+        strides
+    }
+
+    fn strip(&mut self, op: BlockOp) -> Strip {
+        // Bytes that a column adds to a row or a word, rows at most, and whether the rows
+        // are in the destination.
+        let byte = |bits: u32| usize::try_from(bits / 8).unwrap();
+        let (word, made, most_rows) = match op {
+            BlockOp::Interleave { ways, bits } => (byte(bits), byte(ways * bits), byte(8 * ways)),
+            BlockOp::Deinterleave { ways, bits } => (byte(ways * bits), byte(bits), byte(8 * ways)),
+            BlockOp::Squeeze { ways, bits, .. } => (1, byte(8 * ways), byte(64 * ways / bits)),
+            BlockOp::Unsqueeze { ways, bits } => (byte(8 * ways), 1, byte(64 * ways / bits)),
+            BlockOp::Transpose { bits } => (byte(bits), byte(bits), 200),
+            _ => (1, 1, 1),
+        };
+        let rows = if self.one_in(3) { 1 + self.below(most_rows) } else { most_rows };
+        let columns = match self.below(4) {
+            0 => 1 + self.below(300),
+            1 => 64 / made.min(64) * (1 + self.below(20)),
+            _ => 1 << self.below(10),
+        };
+        let room = (MOST / (rows * columns * word.max(made))).max(1);
+        let lines = 1 + self.below(room.min(12));
+        let most_blocks = self.pick(&[4, 20, 700]);
+        let blocks = 1 + self.below((room / lines).clamp(1, most_blocks));
+
+        let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
+        strip.is_far = self.one_in(2);
+        strip.is_shuffled = self.one_in(2);
+        strip.keeps_some = self.one_in(3);
+        let (run_read, run_made) = (columns * word, columns * made);
+        match op {
+            BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
+                [strip.source_line, strip.source_step] = self.nest(run_read, word, [lines, blocks]);
+                [strip.destination_line, strip.destination_step, strip.row_stride] =
+                    self.nest(run_made, made, [lines, blocks, rows]);
+            }
+            BlockOp::Transpose { .. } => {
+                [strip.source_line, strip.source_step, strip.row_stride] =
+                    self.nest(run_read, word, [lines, blocks, rows]);
+                [strip.destination_line, strip.destination_step, strip.column_stride] =
+                    self.nest(rows * made, made, [lines, blocks, columns]);
+            }
+            _ => {
+                strip.pad = if self.one_in(9) { self.below(70) } else { 0 };
+                [strip.source_line, strip.source_step, strip.row_stride] =
+                    self.nest(run_read, word, [lines, blocks, rows]);
+                [strip.destination_line, strip.destination_step] =
+                    self.nest(run_made + strip.pad, made, [lines, blocks]);
+            }
+        }
+        strip
+    }
+}
+
+#[test]
+fn kernels_of_all_tiers_do_the_same() {
+    let mut random = Random(1);
+    for number in 0..STRIPS {
+        let op = random.op();
+        let strip = random.strip(op);
+        let (read, written) =
+            (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
+        let length =
+            |range: &std::ops::Range<i128>| usize::try_from(range.end - range.start).unwrap();
+        let first = |range: &std::ops::Range<i128>| usize::try_from(-range.start).unwrap();
+        let bytes = noise(u64::try_from(length(&read)).unwrap(), u64::try_from(number).unwrap());
+        let (from, to) = (random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64]));
+        let poison = random.pick(&[0xee, 0x11]);
+        let order = strip.shuffled();
+        let mut source = Buffer::of(&bytes, from);
+        let mut made = |run: Run| {
+            let mut destination = Buffer::poisoned(length(&written), to, poison);
+            let source = source.inside().as_ptr().wrapping_add(first(&read));
+            let inside = destination.inside().as_mut_ptr().wrapping_add(first(&written));
+            // SAFETY: the buffers have the bytes that the strip may read and write, and the
+            // tier is one of this CPU.
+            unsafe { run(&strip, &order, source, inside) };
+            fence();
+            destination
+        };
+        let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap());
+        for tier in Tier::available() {
+            for stream in [false, true] {
+                let mut destination = made(kernel(op, tier, stream).unwrap());
+                let wrong = destination.inside().iter().zip(expected.inside().iter());
+                let wrong = wrong.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
+                let what = format!("strip {number}, {tier}, streaming {stream}, {op}: {strip:?}");
+                assert!(wrong.is_none(), "byte {wrong:?} of {what}");
+                assert!(destination.guards_are(poison), "written outside: {what}");
+            }
+        }
+    }
+}
