@@ -22,7 +22,7 @@
 use std::mem::MaybeUninit;
 
 use super::vector::{Blocks, LINE, Vector, blocks, put};
-use super::{Runs, Strip, scalar};
+use super::{BlockOp, Runs, Strip, scalar};
 
 /// The lines of memory that blocks are made in.
 const MADE: usize = 128;
@@ -70,10 +70,9 @@ pub(super) struct Carry {
 
 impl Carry {
     /// `None` where the runs of a strip do not go on with each other by whole lines, or
-    /// there is no room for a block, which reads and writes these runs.
-    #[inline(always)]
-    pub(super) fn new(strip: &Strip, read: Runs, written: Runs) -> Option<Carry> {
-        let op_rows = written;
+    /// there is no room for a block.
+    pub(super) fn new(strip: &Strip, op: BlockOp) -> Option<Carry> {
+        let (read, op_rows) = (strip.source_runs(op)?, strip.destination_runs(op)?);
         let rows_join = op_rows.count > 1 && op_rows.stride == op_rows.bytes;
         let written = if rows_join {
             Runs { count: 1, stride: 0, bytes: op_rows.count.checked_mul(op_rows.bytes)? }

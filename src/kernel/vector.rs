@@ -37,7 +37,7 @@ use super::scalar::{self, from, to};
 use super::transpose::{
     Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
 };
-use super::{BlockOp, Place, Run, Runs, Strip};
+use super::{BlockOp, Place, Run, Strip};
 use crate::convert::{self, Conversion, Convert};
 
 /// A vector of an instruction set.
@@ -360,12 +360,12 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
         source: *const u8,
         destination: *mut u8,
     ) {
-        if STREAM && !streams::<V>(strip, destination, 0) {
-            let runs = Runs { count: 1, stride: 0, bytes: strip.columns };
-            if let Some(carry) = Carry::new(strip, runs, runs) {
-                // SAFETY: the same strip, whose blocks write one run of whole lines each.
-                return unsafe { carry.run::<Self, V>(strip, source, destination) };
-            }
+        if STREAM
+            && !streams::<V>(strip, destination, 0)
+            && let Some(carry) = Carry::new(strip, BlockOp::Copy)
+        {
+            // SAFETY: the same strip and op, whose columns are whole lines.
+            return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
@@ -705,11 +705,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
         let stream = STREAM && streams::<V>(strip, destination, 0);
         if STREAM && !stream {
-            let bytes = strip.columns * WIDTH;
-            let read = Runs { count: strip.rows, stride: strip.row_stride, bytes };
-            let runs = Runs { count: 1, stride: 0, bytes: bytes * WAYS };
-            if let Some(carry) = Carry::new(strip, read, runs) {
-                // SAFETY: the same strip, whose blocks write one run each.
+            let ways = u32::try_from(WAYS).unwrap_or_default();
+            if let Some(carry) = Carry::new(strip, BlockOp::Interleave { ways, bits: BITS }) {
+                // SAFETY: the same strip and op, with columns for a vector.
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
         }
@@ -976,11 +974,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         if STREAM && !stream {
-            let bytes = strip.columns * WIDTH;
-            let runs = Runs { count: strip.rows, stride: strip.row_stride, bytes };
-            let read = Runs { count: 1, stride: 0, bytes: bytes * WAYS };
-            if let Some(carry) = Carry::new(strip, read, runs) {
-                // SAFETY: the same strip, whose blocks write these runs.
+            let ways = u32::try_from(WAYS).unwrap_or_default();
+            if let Some(carry) = Carry::new(strip, BlockOp::Deinterleave { ways, bits: BITS }) {
+                // SAFETY: the same strip and op, with columns for a vector.
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
         }
