@@ -97,13 +97,21 @@ impl Vector for V {
     }
 
     #[inline(always)]
-    fn prefetch(at: *const u8) {
+    fn prefetch<const LEVEL: u32>(at: *const u8) {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a hint, which does nothing where nothing is; every x86-64 has
-        // SSE.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+            match LEVEL {
+                1 => {
+                    // SAFETY: a hint, which does nothing where nothing is; every x86-64
+                    // has SSE.
+                    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+                }
+            }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;

@@ -781,14 +781,14 @@ impl Ahead<'_> {
         if self.is_fetched_by_rows {
             for _ in 0..size {
                 let Some(&start) = self.rows.get(self.row) else { return };
-                V::prefetch(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
+                V::prefetch::<2>(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
                 self.next_line(1);
             }
             return;
         }
         let from = self.source.wrapping_add(self.line * LINE);
         for &start in self.rows.iter().skip(self.row).take(size) {
-            V::prefetch(from.wrapping_add(start));
+            V::prefetch::<2>(from.wrapping_add(start));
         }
         self.next_line(size);
     }

@@ -30,6 +30,7 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::carry::{Carry, Make};
@@ -75,8 +76,9 @@ pub(super) trait Vector: Copy {
     /// `BYTES` bytes can be written, at an address that is a multiple of `BYTES`.
     unsafe fn stream(self, to: *mut u8);
 
-    /// Fetches the line of an address, if there is one.
-    fn prefetch(at: *const u8);
+    /// Fetches the line of an address, if there is one, into the cache of that level: 1,
+    /// from which vectors are loaded, or 2, which asks memory for more lines at a time.
+    fn prefetch<const LEVEL: u32>(at: *const u8);
 
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self);
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self);
@@ -549,7 +551,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         // SAFETY: a vector from `at` on ends within the run.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         if STREAM {
-            V::prefetch(source.wrapping_add(at).wrapping_add(ahead));
+            V::prefetch::<1>(source.wrapping_add(at).wrapping_add(ahead));
         }
         // SAFETY: as above.
         unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
@@ -581,7 +583,7 @@ unsafe fn copy_straight<V: Vector, const STREAM: bool>(
     ahead: usize,
 ) {
     for at in (0..STRAIGHT).step_by(V::BYTES) {
-        V::prefetch(source.wrapping_add(at).wrapping_add(ahead));
+        V::prefetch::<1>(source.wrapping_add(at).wrapping_add(ahead));
         // SAFETY: one of the vectors of these bytes.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         // SAFETY: the same place in the destination.
@@ -597,7 +599,7 @@ pub(crate) const STRAIGHT: usize = 512;
 #[inline(always)]
 fn fetch<V: Vector>(at: *const u8, bytes: usize) {
     for line in 0..bytes.div_ceil(LINE) {
-        V::prefetch(at.wrapping_add(line * LINE));
+        V::prefetch::<1>(at.wrapping_add(line * LINE));
     }
 }
 
@@ -1035,7 +1037,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             let words = unsafe { load_row::<V, WAYS>(from) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
                 for way in 0..WAYS {
-                    V::prefetch(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
+                    V::prefetch::<1>(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
                 }
             }
             let to = destination.wrapping_add(at * WIDTH);
@@ -1069,26 +1071,97 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-/// How many columns [`Squeeze`] and [`Unsqueeze`] take at a time: so many bytes
-/// of a row are read before the next one.
-const STRETCH: usize = 2048;
+/// How many bytes of a row [`Squeeze`] reads before the next one, and [`Unsqueeze`] writes.
+const SQUEEZED: usize = 4096;
+const UNSQUEEZED: usize = 2048;
 
-/// And at most so many blocks.
+/// At most so many blocks are in a [`Stretch`].
 const IN_STRETCH: usize = 32;
 
-/// A stretch of each byte of the words, on its way.
+/// A stretch of each byte of the words, on its way: so many bytes of a row are read, or
+/// written, before the next row.
 #[repr(align(64))]
-struct Stretch<const WAYS: usize>([[u8; STRETCH]; WAYS]);
+struct Stretch<const WAYS: usize, T, const BYTES: usize>([[T; BYTES]; WAYS]);
 
-/// The stretches of a strip: how many blocks each takes, and how many columns of
-/// a block.
-#[inline(always)]
-fn stretches(strip: &Strip, row_step: usize) -> (usize, usize) {
-    // Blocks whose rows go on in the next block are one long row.
-    if row_step == strip.columns && strip.columns <= STRETCH {
-        ((STRETCH / strip.columns).min(IN_STRETCH), strip.columns)
-    } else {
-        (1, strip.columns.min(STRETCH))
+/// The stretches of a strip, which are parts of a block, or blocks beside each other whose
+/// rows go on in the next one.
+struct Stretches<'a> {
+    strip: &'a Strip,
+    /// How many columns of how many blocks.
+    columns: usize,
+    blocks: usize,
+    /// The first line, block and column of the next one.
+    line: usize,
+    block: usize,
+    column: usize,
+}
+
+/// So many columns of so many blocks, from one column of a block on.
+#[derive(Clone, Copy)]
+struct Part {
+    line: usize,
+    block: usize,
+    column: usize,
+    columns: usize,
+    blocks: usize,
+}
+
+impl<'a> Stretches<'a> {
+    /// Stretches of at most `bytes` of each row, where rows have one block every `row_step`.
+    #[inline(always)]
+    fn new(strip: &'a Strip, row_step: usize, bytes: usize) -> Self {
+        let (blocks, columns) = if row_step == strip.columns && strip.columns <= bytes {
+            ((bytes / strip.columns).min(IN_STRETCH), strip.columns)
+        } else {
+            (1, strip.columns.min(bytes))
+        };
+        Self { strip, columns, blocks, line: 0, block: 0, column: 0 }
+    }
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = Part;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Part> {
+        if self.line == self.strip.lines || self.strip.blocks == 0 {
+            return None;
+        }
+        let part = Part {
+            line: self.line,
+            block: self.block,
+            column: self.column,
+            columns: self.columns.min(self.strip.columns - self.column),
+            blocks: self.blocks.min(self.strip.blocks - self.block),
+        };
+        self.column += part.columns;
+        if self.column == self.strip.columns {
+            self.column = 0;
+            self.block += part.blocks;
+        }
+        if self.block == self.strip.blocks {
+            self.block = 0;
+            self.line += 1;
+        }
+        Some(part)
+    }
+}
+
+impl Part {
+    /// Where its first column is, of which a block has one byte each.
+    #[inline(always)]
+    fn of_rows(self, line_step: usize, block_step: usize) -> usize {
+        (self.line.wrapping_mul(line_step))
+            .wrapping_add(self.block.wrapping_mul(block_step))
+            .wrapping_add(self.column)
+    }
+
+    /// Where the first of its words of `ways` bytes is.
+    #[inline(always)]
+    fn of_words(self, line_step: usize, block_step: usize, ways: usize) -> usize {
+        (self.line.wrapping_mul(line_step))
+            .wrapping_add(self.block.wrapping_mul(block_step))
+            .wrapping_add(self.column * ways)
     }
 }
 
@@ -1138,93 +1211,76 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
-        let (blocks, columns) = stretches(strip, strip.source_step);
+        let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
+        let mut parts = Stretches::new(strip, strip.source_step, longest);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
-            source: i * columns,
+            source: i * parts.columns,
             destination: i.wrapping_mul(strip.destination_step),
         });
-        let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
-        for line in 0..strip.lines {
-            let source = source.wrapping_add(line.wrapping_mul(strip.source_line));
-            let destination = destination.wrapping_add(line.wrapping_mul(strip.destination_line));
-            for first_block in (0..strip.blocks).step_by(blocks) {
-                let blocks = blocks.min(strip.blocks - first_block);
-                let order = order.get(..blocks).unwrap_or_default();
-                let source = source.wrapping_add(first_block.wrapping_mul(strip.source_step));
-                let destination =
-                    destination.wrapping_add(first_block.wrapping_mul(strip.destination_step));
-                for first_column in (0..strip.columns).step_by(columns) {
-                    let columns = columns.min(strip.columns - first_column);
-                    let length = blocks * columns;
-                    for (way, bytes) in stretch.0.iter_mut().enumerate() {
-                        let first = way * rows_of_byte;
-                        let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                        let from = source.wrapping_add(
-                            first.wrapping_mul(strip.row_stride).wrapping_add(first_column),
-                        );
-                        // SAFETY: `length` columns of rows that the strip has: of
-                        // several blocks only where these are one long row.
-                        unsafe {
-                            squeeze_rows::<V, BITS, TRUTH, STREAM>(
-                                rows,
-                                scalar::from(from, strip.row_stride),
-                                bytes.get_mut(..length).unwrap_or_default(),
-                            );
-                        }
-                    }
-                    let words = Strip {
-                        lines: 1,
-                        blocks,
-                        source_step: columns,
-                        destination_step: strip.destination_step,
-                        rows: WAYS,
-                        row_stride: STRETCH,
-                        columns,
-                        pad: if first_column + columns == strip.columns { strip.pad } else { 0 },
-                        ..*strip
-                    };
-                    let bytes = stretch.0.as_ptr().cast();
-                    let destination = destination.wrapping_add(first_column * WAYS);
-                    // SAFETY: the stretch holds `blocks` times `columns` bytes in each
-                    // row; their words, and the padding behind the last ones, are in
-                    // the destination.
-                    match WAYS {
-                        1 => {
-                            // SAFETY: as above.
-                            unsafe {
-                                CopyRun::<STREAM>::vectors::<V>(&words, order, bytes, destination)
-                            }
-                        }
-                        2 => {
-                            // SAFETY: as above.
-                            unsafe {
-                                Interleave::<2, 8, 1, STREAM>::vectors::<V>(
-                                    &words,
-                                    order,
-                                    bytes,
-                                    destination,
-                                )
-                            }
-                        }
-                        _ => {
-                            // SAFETY: as above.
-                            unsafe {
-                                Interleave::<4, 8, 1, STREAM>::vectors::<V>(
-                                    &words,
-                                    order,
-                                    bytes,
-                                    destination,
-                                )
-                            }
-                        }
-                    }
+        let mut stretch =
+            Stretch::<WAYS, _, SQUEEZED>([[MaybeUninit::<u8>::uninit(); SQUEEZED]; WAYS]);
+        let mut next = parts.next();
+        while let Some(part) = next {
+            next = parts.next();
+            let length = part.blocks * part.columns;
+            let at = part.of_rows(strip.source_line, strip.source_step);
+            // The rows of the next stretch are fetched meanwhile.
+            let ahead = next.map_or(0, |next| {
+                next.of_rows(strip.source_line, strip.source_step).wrapping_sub(at)
+            });
+            for (way, bytes) in stretch.0.iter_mut().enumerate() {
+                let first = way * rows_of_byte;
+                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                let from =
+                    source.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
+                // SAFETY: `length` columns of rows that the strip has: of several blocks
+                // only where these are one long row.
+                unsafe {
+                    squeeze_rows::<V, BITS, TRUTH, STREAM>(
+                        rows,
+                        scalar::from(from, strip.row_stride),
+                        bytes.get_mut(..length).unwrap_or_default(),
+                        ahead,
+                    );
+                }
+            }
+            let is_end = part.column + part.columns == strip.columns;
+            let words = Strip {
+                lines: 1,
+                blocks: part.blocks,
+                source_step: part.columns,
+                rows: WAYS,
+                row_stride: SQUEEZED,
+                columns: part.columns,
+                pad: if is_end { strip.pad } else { 0 },
+                ..*strip
+            };
+            let order = order.get(..part.blocks).unwrap_or_default();
+            let bytes = stretch.0.as_ptr().cast();
+            let at = part.of_words(strip.destination_line, strip.destination_step, WAYS);
+            let to = destination.wrapping_add(at);
+            // SAFETY: the stretch holds `length` bytes in each row; their words, and the
+            // padding behind the last ones, are in the destination.
+            match WAYS {
+                1 => {
+                    // SAFETY: as above.
+                    unsafe { CopyRun::<STREAM>::vectors::<V>(&words, order, bytes, to) }
+                }
+                2 => {
+                    // SAFETY: as above.
+                    unsafe { Interleave::<2, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { Interleave::<4, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
                 }
             }
         }
     }
 }
 
-/// Squeezes columns of up to as many rows as fill a byte.
+/// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them. Streaming, what is `ahead` by so
+/// many bytes is fetched.
 ///
 /// # Safety
 ///
@@ -1233,23 +1289,24 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
 unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
     rows: usize,
     source: scalar::Places<*const u8>,
-    bytes: &mut [u8],
+    bytes: &mut [MaybeUninit<u8>],
+    ahead: usize,
 ) {
     let rows_of_byte = 8 / BITS as usize;
     if bytes.len() < V::BYTES {
         for (column, byte) in bytes.iter_mut().enumerate() {
             let from = scalar::from(source.first.wrapping_add(column), source.stride);
             // SAFETY: one column of the rows.
-            *byte = unsafe { scalar::squeeze::<BITS, TRUTH>(rows, from) };
+            byte.write(unsafe { scalar::squeeze::<BITS, TRUTH>(rows, from) });
         }
     } else if rows == rows_of_byte {
         // SAFETY: the same rows, whose number the compiler knows here.
-        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows_of_byte, source, bytes) };
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows_of_byte, source, bytes, ahead) };
     } else if rows == 0 {
-        bytes.fill(0);
+        bytes.fill(MaybeUninit::new(0));
     } else {
         // SAFETY: the same rows.
-        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows, source, bytes) };
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows, source, bytes, ahead) };
     }
 }
 
@@ -1263,7 +1320,8 @@ unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool, const STRE
 unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
     rows: usize,
     source: scalar::Places<*const u8>,
-    bytes: &mut [u8],
+    bytes: &mut [MaybeUninit<u8>],
+    ahead: usize,
 ) {
     // SAFETY: the CPU has `V`.
     let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
@@ -1272,7 +1330,8 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STRE
     loop {
         let at = column.min(last);
         // SAFETY: the columns from `at` on are a vector at least, in each row.
-        let mut byte = unsafe { squeeze_row::<V, TRUTH, STREAM>(rows - 1, at, source, mask) };
+        let mut byte =
+            unsafe { squeeze_row::<V, TRUTH, STREAM>(rows - 1, at, source, mask, ahead) };
         for above in (0..rows - 1).rev() {
             // The rows so far are no more bits than are left in a byte.
             byte = match BITS {
@@ -1281,10 +1340,11 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STRE
                 _ => byte.shl::<4>(),
             };
             // SAFETY: as above.
-            byte = byte.or(unsafe { squeeze_row::<V, TRUTH, STREAM>(above, at, source, mask) });
+            let row = unsafe { squeeze_row::<V, TRUTH, STREAM>(above, at, source, mask, ahead) };
+            byte = byte.or(row);
         }
         // SAFETY: as many bytes as were read of each row.
-        unsafe { byte.store(bytes.as_mut_ptr().wrapping_add(at)) };
+        unsafe { byte.store(bytes.as_mut_ptr().cast::<u8>().wrapping_add(at)) };
         if column >= last {
             break;
         }
@@ -1293,7 +1353,7 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STRE
 }
 
 /// The bits of a vector of bytes of one row that are kept, which `mask` has.
-/// Streaming, the next stretch of the row is fetched meanwhile.
+/// Streaming, what is `ahead` is fetched meanwhile.
 ///
 /// # Safety
 ///
@@ -1304,10 +1364,11 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     at: usize,
     source: scalar::Places<*const u8>,
     mask: V,
+    ahead: usize,
 ) -> V {
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
     if STREAM {
-        V::prefetch(from.wrapping_add(STRETCH));
+        V::prefetch::<2>(from.wrapping_add(ahead));
     }
     // SAFETY: by the contract of this function.
     let vector = unsafe { V::load(from) };
@@ -1357,79 +1418,62 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
-        let (blocks, columns) = stretches(strip, strip.destination_step);
+        let parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
-            destination: i * columns,
+            destination: i * parts.columns,
         });
-        let mut stretch = Stretch::<WAYS>([[0; STRETCH]; WAYS]);
-        for line in 0..strip.lines {
-            let source = source.wrapping_add(line.wrapping_mul(strip.source_line));
-            let destination = destination.wrapping_add(line.wrapping_mul(strip.destination_line));
-            for first_block in (0..strip.blocks).step_by(blocks) {
-                let blocks = blocks.min(strip.blocks - first_block);
-                let order = order.get(..blocks).unwrap_or_default();
-                let source = source.wrapping_add(first_block.wrapping_mul(strip.source_step));
-                let destination =
-                    destination.wrapping_add(first_block.wrapping_mul(strip.destination_step));
-                for first_column in (0..strip.columns).step_by(columns) {
-                    let columns = columns.min(strip.columns - first_column);
-                    let length = blocks * columns;
-                    let words = Strip {
-                        lines: 1,
-                        blocks,
-                        source_step: strip.source_step,
-                        destination_step: columns,
-                        rows: WAYS,
-                        row_stride: STRETCH,
-                        columns,
-                        pad: 0,
-                        ..*strip
-                    };
-                    let bytes = stretch.0.as_mut_ptr().cast();
-                    let source = source.wrapping_add(first_column * WAYS);
-                    // SAFETY: the words of `blocks` times `columns` columns; the
-                    // stretch has room for each byte of them.
-                    match WAYS {
-                        1 => {
-                            // SAFETY: as above.
-                            unsafe { CopyRun::<false>::vectors::<V>(&words, order, source, bytes) }
-                        }
-                        2 => {
-                            // SAFETY: as above.
-                            unsafe {
-                                Deinterleave::<2, 8, 1, false>::vectors::<V>(
-                                    &words, order, source, bytes,
-                                )
-                            }
-                        }
-                        _ => {
-                            // SAFETY: as above.
-                            unsafe {
-                                Deinterleave::<4, 8, 1, false>::vectors::<V>(
-                                    &words, order, source, bytes,
-                                )
-                            }
-                        }
+        let mut stretch = Stretch::<WAYS, u8, UNSQUEEZED>([[0; UNSQUEEZED]; WAYS]);
+        for part in parts {
+            let words = Strip {
+                lines: 1,
+                blocks: part.blocks,
+                destination_step: part.columns,
+                rows: WAYS,
+                row_stride: UNSQUEEZED,
+                columns: part.columns,
+                pad: 0,
+                ..*strip
+            };
+            let order = order.get(..part.blocks).unwrap_or_default();
+            let at = part.of_words(strip.source_line, strip.source_step, WAYS);
+            let from = source.wrapping_add(at);
+            let bytes = stretch.0.as_mut_ptr().cast();
+            // SAFETY: the words of the columns; the stretch has room for each byte of them.
+            match WAYS {
+                1 => {
+                    // SAFETY: as above.
+                    unsafe { CopyRun::<false>::vectors::<V>(&words, order, from, bytes) }
+                }
+                2 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        Deinterleave::<2, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
                     }
-                    for (way, bytes) in stretch.0.iter().enumerate() {
-                        let first = way * rows_of_byte;
-                        let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                        let to = destination.wrapping_add(
-                            first.wrapping_mul(strip.row_stride).wrapping_add(first_column),
-                        );
-                        let bytes = bytes.get(..length).unwrap_or_default();
-                        // SAFETY: `length` columns of rows that the strip has: of
-                        // several blocks only where these are one long row.
-                        unsafe {
-                            unsqueeze_rows::<V, BITS>(
-                                rows,
-                                bytes,
-                                scalar::to(to, strip.row_stride),
-                                STREAM,
-                            );
-                        }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        Deinterleave::<4, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
                     }
+                }
+            }
+            let at = part.of_rows(strip.destination_line, strip.destination_step);
+            for (way, bytes) in stretch.0.iter().enumerate() {
+                let first = way * rows_of_byte;
+                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                let to =
+                    destination.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
+                let bytes = bytes.get(..part.blocks * part.columns).unwrap_or_default();
+                // SAFETY: so many columns of rows that the strip has: of several blocks
+                // only where these are one long row.
+                unsafe {
+                    unsqueeze_rows::<V, BITS>(
+                        rows,
+                        bytes,
+                        scalar::to(to, strip.row_stride),
+                        STREAM,
+                    );
                 }
             }
         }
@@ -1732,7 +1776,7 @@ unsafe fn widen_columns<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
     while at + done + columns <= end {
         let from = source.wrapping_add((at + done) * BITS as usize / 8);
         // What follows the columns is mostly asked for next.
-        V::prefetch(from.wrapping_add(end * BITS as usize / 8));
+        V::prefetch::<1>(from.wrapping_add(end * BITS as usize / 8));
         // SAFETY: so many columns are left, which fill a vector.
         let packed = unsafe { V::load(from) };
         let to = destination.wrapping_add(at + done);

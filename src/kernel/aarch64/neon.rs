@@ -84,7 +84,7 @@ impl Vector for V {
     }
 
     #[inline(always)]
-    fn prefetch(at: *const u8) {
+    fn prefetch<const LEVEL: u32>(at: *const u8) {
         // There is no intrinsic for it.
         let _ = at;
     }

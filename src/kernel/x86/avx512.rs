@@ -162,9 +162,17 @@ impl Vector for V {
     }
 
     #[inline(always)]
-    fn prefetch(at: *const u8) {
-        // SAFETY: a hint, which does nothing where nothing is.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+    fn prefetch<const LEVEL: u32>(at: *const u8) {
+        match LEVEL {
+            1 => {
+                // SAFETY: a hint, which does nothing where nothing is.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+            }
+        }
     }
 
     #[inline(always)]
