@@ -299,7 +299,7 @@ impl Carry {
                     let run = (group.first + block) * count + row;
                     // SAFETY: the line in which a run begins.
                     unsafe { copy_line::<V, false>(made, kept.first_line(run)) };
-                    V::prefetch::<1>(fetched);
+                    V::prefetch::<2>(fetched);
                     at = LINE;
                 }
                 while at < bytes {
@@ -311,7 +311,7 @@ impl Carry {
                     };
                     // SAFETY: a line of which all was made, or of the source, to where it belongs.
                     unsafe { copy_line::<V, true>(from, to.wrapping_add(at)) };
-                    V::prefetch::<1>(fetched.wrapping_add(at));
+                    V::prefetch::<2>(fetched.wrapping_add(at));
                     at += LINE;
                 }
                 fetched = fetched.wrapping_add(fetched_step);
