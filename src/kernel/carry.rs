@@ -285,7 +285,7 @@ impl Carry {
         for block in 0..group.blocks {
             let Some(place) = ahead.next() else { return };
             let source = source.wrapping_add(place.source);
-            let mut fetched = source.wrapping_add(ahead.ahead);
+            let mut fetched = source;
             let made = group.made.wrapping_add(block * self.block_step);
             let to = group.to.wrapping_add(block.wrapping_mul(strip.destination_step));
             for row in 0..rows {
@@ -299,7 +299,7 @@ impl Carry {
                     let run = (group.first + block) * count + row;
                     // SAFETY: the line in which a run begins.
                     unsafe { copy_line::<V, false>(made, kept.first_line(run)) };
-                    V::prefetch::<2>(fetched);
+                    ahead.ahead.fetch::<V, true>(fetched);
                     at = LINE;
                 }
                 while at < bytes {
@@ -311,7 +311,7 @@ impl Carry {
                     };
                     // SAFETY: a line of which all was made, or of the source, to where it belongs.
                     unsafe { copy_line::<V, true>(from, to.wrapping_add(at)) };
-                    V::prefetch::<2>(fetched.wrapping_add(at));
+                    ahead.ahead.fetch::<V, true>(fetched.wrapping_add(at));
                     at += LINE;
                 }
                 fetched = fetched.wrapping_add(fetched_step);

@@ -409,13 +409,74 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     line: usize,
     block: usize,
     order: std::slice::Iter<'a, Place>,
-    /// How far it is, in the source, to what is to be fetched meanwhile.
-    pub(super) ahead: usize,
-    /// Past the caches: what `ahead` is while that is on the same line, which it is
-    /// for all but so many blocks, and what it is for these.
-    ahead_on_line: usize,
+    /// What is to be fetched while the block last returned is moved.
+    pub(super) ahead: Ahead,
+    /// Past the caches, where that is.
+    near: Further,
+    far: Further,
+}
+
+/// How far it is, in bytes of the source, from what is read to what is fetched meanwhile.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ahead {
+    near: usize,
+    /// Past the caches only.
+    far: usize,
+}
+
+impl Ahead {
+    /// Fetches what is ahead of an address: the near line to where it is read from, and past
+    /// the caches the far one from memory.
+    #[inline(always)]
+    pub(super) fn fetch<V: Vector, const STREAM: bool>(self, at: *const u8) {
+        if STREAM {
+            V::prefetch::<2>(at.wrapping_add(self.far));
+        }
+        V::prefetch::<1>(at.wrapping_add(self.near));
+    }
+
+    /// The same of so many bytes.
+    #[inline(always)]
+    fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {
+        for line in 0..bytes.div_ceil(LINE) {
+            self.fetch::<V, STREAM>(at.wrapping_add(line * LINE));
+        }
+    }
+}
+
+/// How far it is to the block that follows after some others.
+struct Further {
+    /// While that is on the same line, which it is for all but so many blocks.
+    on_line: usize,
     last_blocks: usize,
-    ahead_on_next: usize,
+    /// For these.
+    on_next: usize,
+}
+
+impl Further {
+    /// So many blocks on. These are hints, where they lead does not matter: behind the last
+    /// line it goes on as if there were another one, which there mostly is.
+    #[inline(always)]
+    fn new(strip: &Strip, blocks: usize) -> Self {
+        let (lines, blocks) = if strip.lines > 1 && strip.blocks > 0 {
+            (blocks / strip.blocks, blocks % strip.blocks)
+        } else {
+            (0, blocks)
+        };
+        let Place { source, .. } = strip.place(lines, blocks);
+        let line = strip.source_line.wrapping_sub(strip.blocks.wrapping_mul(strip.source_step));
+        Self {
+            on_line: source,
+            last_blocks: if strip.lines > 1 { blocks } else { 0 },
+            on_next: source.wrapping_add(line),
+        }
+    }
+
+    /// From that block of a line of so many.
+    #[inline(always)]
+    fn from(&self, block: usize, blocks: usize) -> usize {
+        if block + self.last_blocks < blocks { self.on_line } else { self.on_next }
+    }
 }
 
 /// Where both sides have room in the caches, one of so many blocks is written through
@@ -423,8 +484,10 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
 /// blocks in a line mostly is: then it is the same columns or rows in every line.
 const KEPT_ONE_OF: usize = 4;
 
-/// How many bytes of the source are fetched ahead of those that are streamed.
-const AHEAD: usize = 8192;
+/// How many bytes ahead of those that are streamed the source is fetched into the nearest
+/// cache, and into the second one, which asks memory for more lines at a time.
+const NEAR: usize = 2048;
+const FAR: usize = 32768;
 
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
@@ -433,25 +496,15 @@ pub(super) fn blocks<'a, const STREAM: bool>(
     order: &'a [Place],
     bytes: usize,
 ) -> Blocks<'a, STREAM> {
-    // Hints: where they lead does not matter. Behind the last line it goes on as if
-    // there were another one, which there mostly is.
-    let ahead = AHEAD.div_ceil(bytes.max(1));
-    let (lines, ahead) = if STREAM && strip.lines > 1 && strip.blocks > 0 {
-        (ahead / strip.blocks, ahead % strip.blocks)
-    } else {
-        (0, ahead)
-    };
-    let Place { source, .. } = strip.place(lines, ahead);
-    let line = strip.source_line.wrapping_sub(strip.blocks.wrapping_mul(strip.source_step));
+    let bytes = bytes.max(1);
     Blocks {
         strip,
         line: 0,
         block: 0,
         order: order.iter(),
-        ahead: 0,
-        ahead_on_line: source,
-        last_blocks: if strip.lines > 1 { ahead } else { 0 },
-        ahead_on_next: source.wrapping_add(line),
+        ahead: Ahead::default(),
+        near: Further::new(strip, NEAR.div_ceil(bytes)),
+        far: Further::new(strip, FAR.div_ceil(bytes)),
     }
 }
 
@@ -473,7 +526,7 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
         if !STREAM {
             let place = self.order.next().copied()?;
             let next = self.order.as_slice().get(1).copied().unwrap_or(place);
-            self.ahead = next.source.wrapping_sub(place.source);
+            self.ahead.near = next.source.wrapping_sub(place.source);
             return Some(place);
         }
         let strip = self.strip;
@@ -485,15 +538,17 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
             return None;
         }
         let place = strip.place(self.line, self.block);
-        let on_line = self.block + self.last_blocks < strip.blocks;
-        self.ahead = if on_line { self.ahead_on_line } else { self.ahead_on_next };
+        self.ahead = Ahead {
+            near: self.near.from(self.block, strip.blocks),
+            far: self.far.from(self.block, strip.blocks),
+        };
         self.block += 1;
         Some(place)
     }
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
-/// vectors, fetching what is `ahead` bytes from there. A run that it `keeps` it does not
+/// vectors, fetching what is `ahead` of it. A run that it `keeps` it does not
 /// stream but for what is left behind each [`STRAIGHT`] bytes from an aligned place on.
 ///
 /// # Safety
@@ -504,7 +559,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     source: *const u8,
     destination: *mut u8,
     count: usize,
-    ahead: usize,
+    ahead: Ahead,
     keeps: bool,
 ) {
     if count < V::BYTES {
@@ -533,7 +588,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         at += STRAIGHT;
     }
     while !STREAM && at + STRAIGHT <= count {
-        fetch::<V>(source.wrapping_add(at).wrapping_add(ahead), STRAIGHT);
+        ahead.fetch_bytes::<V, STREAM>(source.wrapping_add(at), STRAIGHT);
         for pair in 0..STRAIGHT / V::BYTES / 2 {
             let (first, second) = (at + 2 * pair * V::BYTES, at + (2 * pair + 1) * V::BYTES);
             // SAFETY: one of the vectors from `at` on, which end within the run.
@@ -551,7 +606,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         // SAFETY: a vector from `at` on ends within the run.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         if STREAM {
-            V::prefetch::<1>(source.wrapping_add(at).wrapping_add(ahead));
+            ahead.fetch::<V, STREAM>(source.wrapping_add(at));
         }
         // SAFETY: as above.
         unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
@@ -570,7 +625,8 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
 }
 
-/// Copies [`STRAIGHT`] bytes, each vector after fetching what is `ahead` bytes from there.
+/// Copies [`STRAIGHT`] bytes past the caches, or as a run that is kept of many that are not,
+/// each vector after fetching what is `ahead` of it.
 ///
 /// # Safety
 ///
@@ -580,10 +636,10 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
 unsafe fn copy_straight<V: Vector, const STREAM: bool>(
     source: *const u8,
     destination: *mut u8,
-    ahead: usize,
+    ahead: Ahead,
 ) {
     for at in (0..STRAIGHT).step_by(V::BYTES) {
-        V::prefetch::<1>(source.wrapping_add(at).wrapping_add(ahead));
+        ahead.fetch::<V, true>(source.wrapping_add(at));
         // SAFETY: one of the vectors of these bytes.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         // SAFETY: the same place in the destination.
@@ -594,14 +650,6 @@ unsafe fn copy_straight<V: Vector, const STREAM: bool>(
 /// So many bytes are moved without a loop, where they stay in the caches: an instruction
 /// that goes along a run teaches the prefetchers to go on behind its end.
 pub(crate) const STRAIGHT: usize = 512;
-
-/// Fetches so many bytes.
-#[inline(always)]
-fn fetch<V: Vector>(at: *const u8, bytes: usize) {
-    for line in 0..bytes.div_ceil(LINE) {
-        V::prefetch::<1>(at.wrapping_add(line * LINE));
-    }
-}
 
 /// The bytes of a line of the caches.
 pub(super) const LINE: usize = 64;
@@ -728,7 +776,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     let at = column * WIDTH;
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
-                    rows.fetch::<V>(at.wrapping_add(ahead), STRAIGHT / WAYS);
+                    rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
                     column += STRAIGHT / WAYS / WIDTH;
                 }
             }
@@ -753,7 +801,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
         mut column: usize,
-        ahead: Option<usize>,
+        ahead: Option<Ahead>,
         stream: bool,
     ) {
         let lanes = V::BYTES / WIDTH;
@@ -765,7 +813,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // each row, and so are their words.
             let words = unsafe { rows.load::<V>(column * WIDTH, full) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
-                rows.fetch::<V>((column * WIDTH).wrapping_add(ahead), V::BYTES);
+                rows.fetch::<V, STREAM>(column * WIDTH, V::BYTES, ahead);
             }
             let to = destination.wrapping_add(column * WAYS * WIDTH);
             for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
@@ -907,14 +955,12 @@ impl<const WAYS: usize> Rows<WAYS> {
         Rows { first, stride: strip.row_stride, count: strip.rows }
     }
 
-    /// Fetches so many bytes of each row, from byte `at` on.
+    /// Fetches what is `ahead` of so many bytes of each row, from byte `at` on.
     #[inline(always)]
-    fn fetch<V: Vector>(&self, at: usize, bytes: usize) {
+    fn fetch<V: Vector, const STREAM: bool>(&self, at: usize, bytes: usize, ahead: Ahead) {
         for row in 0..WAYS {
-            fetch::<V>(
-                self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at)),
-                bytes,
-            );
+            let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
+            ahead.fetch_bytes::<V, STREAM>(from, bytes);
         }
     }
 
@@ -996,7 +1042,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     let stride = strip.row_stride;
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
-                    fetch::<V>(from.wrapping_add(ahead), STRAIGHT);
+                    ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
                     column += STRAIGHT / WAYS / WIDTH;
                 }
                 if column == strip.columns {
@@ -1024,7 +1070,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
         mut column: usize,
-        ahead: Option<usize>,
+        ahead: Option<Ahead>,
         stream: bool,
     ) {
         let lanes = V::BYTES / WIDTH;
@@ -1037,7 +1083,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             let words = unsafe { load_row::<V, WAYS>(from) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
                 for way in 0..WAYS {
-                    V::prefetch::<1>(from.wrapping_add(way * V::BYTES).wrapping_add(ahead));
+                    ahead.fetch::<V, STREAM>(from.wrapping_add(way * V::BYTES));
                 }
             }
             let to = destination.wrapping_add(at * WIDTH);
@@ -1937,7 +1983,8 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
                 let (from, to) =
                     (source.wrapping_add(at * width), destination.wrapping_add(at * made));
                 // Behind the run follows what is mostly converted next.
-                fetch::<V>(from.wrapping_add(AHEAD), CONVERTED * width);
+                let ahead = Ahead { near: NEAR, far: 4 * NEAR };
+                ahead.fetch_bytes::<V, true>(from, CONVERTED * width);
                 if STREAM && to.addr().is_multiple_of(V::BYTES) {
                     let mut numbers = Lot([0; CONVERTED * 8]);
                     // SAFETY: so many columns are left, and there is room for them.
