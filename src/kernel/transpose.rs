@@ -476,7 +476,7 @@ impl Matrix {
                     (true, false) => source.wrapping_add(end_column * B::WIDTH),
                     (true, true) => next,
                 };
-                let ahead = Ahead {
+                let ahead = PanelAhead {
                     source: source_ahead,
                     rows: &rows_ahead[..count_ahead],
                     lines: (column_count * B::WIDTH).div_ceil(LINE),
@@ -589,7 +589,7 @@ impl Matrix {
                     (true, false) => source.wrapping_add(next_column * B::WIDTH),
                     (true, true) => next,
                 };
-                let mut ahead = Ahead {
+                let mut ahead = PanelAhead {
                     source: source_ahead,
                     rows: &rows_ahead[..count_ahead],
                     lines: (columns.len() * B::WIDTH).div_ceil(LINE),
@@ -762,7 +762,7 @@ trait Block {
 }
 
 /// The lines of a panel that are to be fetched: row by row, or block by block.
-struct Ahead<'a> {
+struct PanelAhead<'a> {
     source: *const u8,
     /// Where its rows begin.
     rows: &'a [usize],
@@ -774,7 +774,7 @@ struct Ahead<'a> {
     line: usize,
 }
 
-impl Ahead<'_> {
+impl PanelAhead<'_> {
     /// Fetches as many lines as a block of so many rows and columns has.
     #[inline(always)]
     fn fetch<V: Vector>(&mut self, size: usize) {
@@ -831,7 +831,7 @@ unsafe fn transpose_panel<B: Block>(
     rows: &[usize],
     columns: &[usize],
     order: Order,
-    mut ahead: Option<Ahead<'_>>,
+    mut ahead: Option<PanelAhead<'_>>,
     scratch: &mut B::Scratch,
     source: *const u8,
     destination: *mut u8,

@@ -486,8 +486,8 @@ const KEPT_ONE_OF: usize = 4;
 
 /// How many bytes ahead of those that are streamed the source is fetched into the nearest
 /// cache, and into the second one, which asks memory for more lines at a time.
-const NEAR: usize = 2048;
-const FAR: usize = 32768;
+const NEAR_AHEAD: usize = 4096;
+const FAR_AHEAD: usize = 32768;
 
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
@@ -503,8 +503,8 @@ pub(super) fn blocks<'a, const STREAM: bool>(
         block: 0,
         order: order.iter(),
         ahead: Ahead::default(),
-        near: Further::new(strip, NEAR.div_ceil(bytes)),
-        far: Further::new(strip, FAR.div_ceil(bytes)),
+        near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
+        far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
     }
 }
 
@@ -1325,8 +1325,8 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
     }
 }
 
-/// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them. Streaming, what is `ahead` by so
-/// many bytes is fetched.
+/// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
+/// Streaming, what is `ahead` by so many bytes is fetched.
 ///
 /// # Safety
 ///
@@ -1983,7 +1983,7 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
                 let (from, to) =
                     (source.wrapping_add(at * width), destination.wrapping_add(at * made));
                 // Behind the run follows what is mostly converted next.
-                let ahead = Ahead { near: NEAR, far: 4 * NEAR };
+                let ahead = Ahead { near: NEAR_AHEAD, far: 2 * NEAR_AHEAD };
                 ahead.fetch_bytes::<V, true>(from, CONVERTED * width);
                 if STREAM && to.addr().is_multiple_of(V::BYTES) {
                     let mut numbers = Lot([0; CONVERTED * 8]);
