@@ -1194,20 +1194,12 @@ impl Iterator for Stretches<'_> {
 }
 
 impl Part {
-    /// Where its first column is, of which a block has one byte each.
+    /// Where it begins, on the side where a column of a block has so many bytes.
     #[inline(always)]
-    fn of_rows(self, line_step: usize, block_step: usize) -> usize {
+    fn start(self, line_step: usize, block_step: usize, column_bytes: usize) -> usize {
         (self.line.wrapping_mul(line_step))
             .wrapping_add(self.block.wrapping_mul(block_step))
-            .wrapping_add(self.column)
-    }
-
-    /// Where the first of its words of `ways` bytes is.
-    #[inline(always)]
-    fn of_words(self, line_step: usize, block_step: usize, ways: usize) -> usize {
-        (self.line.wrapping_mul(line_step))
-            .wrapping_add(self.block.wrapping_mul(block_step))
-            .wrapping_add(self.column * ways)
+            .wrapping_add(self.column * column_bytes)
     }
 }
 
@@ -1269,10 +1261,10 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         while let Some(part) = next {
             next = parts.next();
             let length = part.blocks * part.columns;
-            let at = part.of_rows(strip.source_line, strip.source_step);
+            let at = part.start(strip.source_line, strip.source_step, 1);
             // The rows of the next stretch are fetched meanwhile.
             let ahead = next.map_or(0, |next| {
-                next.of_rows(strip.source_line, strip.source_step).wrapping_sub(at)
+                next.start(strip.source_line, strip.source_step, 1).wrapping_sub(at)
             });
             for (way, bytes) in stretch.0.iter_mut().enumerate() {
                 let first = way * rows_of_byte;
@@ -1303,7 +1295,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             };
             let order = order.get(..part.blocks).unwrap_or_default();
             let bytes = stretch.0.as_ptr().cast();
-            let at = part.of_words(strip.destination_line, strip.destination_step, WAYS);
+            let at = part.start(strip.destination_line, strip.destination_step, WAYS);
             let to = destination.wrapping_add(at);
             // SAFETY: the stretch holds `length` bytes in each row; their words, and the
             // padding behind the last ones, are in the destination.
@@ -1482,7 +1474,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 ..*strip
             };
             let order = order.get(..part.blocks).unwrap_or_default();
-            let at = part.of_words(strip.source_line, strip.source_step, WAYS);
+            let at = part.start(strip.source_line, strip.source_step, WAYS);
             let from = source.wrapping_add(at);
             let bytes = stretch.0.as_mut_ptr().cast();
             // SAFETY: the words of the columns; the stretch has room for each byte of them.
@@ -1504,7 +1496,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                     }
                 }
             }
-            let at = part.of_rows(strip.destination_line, strip.destination_step);
+            let at = part.start(strip.destination_line, strip.destination_step, 1);
             for (way, bytes) in stretch.0.iter().enumerate() {
                 let first = way * rows_of_byte;
                 let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
