@@ -21,7 +21,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::vector::{Blocks, LINE, Vector, blocks, put};
+use super::vector::{LINE, Vector, put};
+use super::walk::{Blocks, blocks};
 use super::{BlockOp, Runs, Strip, scalar};
 
 /// The lines of memory that blocks are made in.

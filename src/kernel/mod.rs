@@ -3,7 +3,7 @@
 //! A kernel knows widths, strides and pointers; it never sees a shape. It works
 //! on a [`Strip`]: blocks at fixed steps, each a small matrix of elements. What
 //! it does with each block is a [`BlockOp`]; which instructions it uses for that
-//! is its tier. There is one algorithm for each op, written over a small vector
+//! is its tier. There is one algorithm for each op (`algorithm.rs`), written over a small vector
 //! trait (`vector.rs`), and one thin file for each instruction set. The scalar
 //! tier (`scalar.rs`) is written without vectors, and does for the others what
 //! is too small for one.
@@ -24,12 +24,21 @@
 //! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
 //! proves it. Nothing need be aligned.
 
+mod algorithm;
 mod carry;
+mod convert;
+mod copy;
+mod interleave;
+mod matrix;
+mod packed;
 #[cfg(test)]
 mod random_strips;
 mod scalar;
+mod squeeze;
 mod transpose;
+mod turn;
 mod vector;
+mod walk;
 
 pub(crate) use vector::STRAIGHT;
 
@@ -476,14 +485,14 @@ pub(crate) type Run =
 /// the driver.
 pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
     match tier.level() {
-        Level::Scalar => vector::kernel::<scalar::Scalar>(op, stream),
-        Level::Portable => vector::kernel::<portable::Portable>(op, stream),
+        Level::Scalar => algorithm::kernel::<scalar::Scalar>(op, stream),
+        Level::Portable => algorithm::kernel::<portable::Portable>(op, stream),
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => vector::kernel::<aarch64::neon::Neon>(op, stream),
+        Level::Neon => algorithm::kernel::<aarch64::neon::Neon>(op, stream),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => vector::kernel::<x86::avx2::Avx2>(op, stream),
+        Level::Avx2 => algorithm::kernel::<x86::avx2::Avx2>(op, stream),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => vector::kernel::<x86::avx512::Avx512>(op, stream),
+        Level::Avx512 => algorithm::kernel::<x86::avx512::Avx512>(op, stream),
     }
 }
 

@@ -6,7 +6,8 @@
 use bytemuck::{AnyBitPattern, NoUninit, cast};
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4};
 
-use super::vector::{Algorithm, InstructionSet, Vector};
+use super::algorithm::{Algorithm, InstructionSet};
+use super::vector::Vector;
 use super::{Place, Run, Strip};
 
 pub(super) struct Portable;
@@ -99,20 +100,7 @@ impl Vector for V {
     #[inline(always)]
     fn prefetch<const LEVEL: u32>(at: *const u8) {
         #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
-            match LEVEL {
-                1 => {
-                    // SAFETY: a hint, which does nothing where nothing is; every x86-64
-                    // has SSE.
-                    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
-                }
-            }
-        }
+        super::x86::prefetch::<LEVEL>(at);
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;
     }

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::vector::{Algorithm, InstructionSet};
+use super::algorithm::{Algorithm, InstructionSet};
 use super::{Place, Run, Strip};
 use crate::bits;
 

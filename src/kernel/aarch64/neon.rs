@@ -3,7 +3,8 @@
 
 use std::arch::aarch64::*;
 
-use super::super::vector::{Algorithm, InstructionSet, Vector};
+use super::super::algorithm::{Algorithm, InstructionSet};
+use super::super::vector::Vector;
 use super::super::{Place, Run, Strip};
 use crate::cpu::with_features;
 

@@ -7,9 +7,11 @@
 
 use std::arch::x86_64::*;
 
-use super::super::vector::{Algorithm, InstructionSet, Vector};
+use super::super::algorithm::{Algorithm, InstructionSet};
+use super::super::vector::Vector;
 use super::super::{Place, Run, Strip};
 use super::avx2;
+use super::prefetch;
 use crate::cpu::with_features;
 
 pub(in super::super) struct Avx512;
@@ -163,16 +165,7 @@ impl Vector for V {
 
     #[inline(always)]
     fn prefetch<const LEVEL: u32>(at: *const u8) {
-        match LEVEL {
-            1 => {
-                // SAFETY: a hint, which does nothing where nothing is.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
-            }
-            _ => {
-                // SAFETY: as above.
-                unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
-            }
-        }
+        prefetch::<LEVEL>(at);
     }
 
     #[inline(always)]

@@ -5,6 +5,23 @@
 pub(super) mod avx2;
 pub(super) mod avx512;
 
+/// Fetches the line of an address into the cache of that level.
+#[inline(always)]
+pub(super) fn prefetch<const LEVEL: u32>(at: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+    match LEVEL {
+        1 => {
+            // SAFETY: a hint, which does nothing where nothing is, and part of SSE, which
+            // every x86-64 has.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+        }
+    }
+}
+
 /// Orders streaming stores before whatever is stored later.
 pub(super) fn fence() {
     // Part of SSE, which every x86-64 has.

@@ -1,0 +1,164 @@
+//! The block ops, each written once over vectors: one algorithm does it for every instruction
+//! set.
+//!
+//! What is left at the end of a row is done by a vector that ends where the row
+//! does, writing some bytes a second time; what is shorter than one, by a
+//! narrower vector, and in the end by the scalar tier.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::convert::ConvertRun;
+use super::copy::{CopyRun, Fill, Strided};
+use super::interleave::{Deinterleave, Interleave};
+use super::packed::{Narrow, Reverse, Widen};
+use super::squeeze::{Squeeze, Unsqueeze};
+use super::transpose::{
+    Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
+};
+use super::vector::Vector;
+use super::{BlockOp, Place, Run, Strip};
+use crate::convert::{self, Conversion};
+
+/// A block op for elements of one width, in every tier.
+///
+/// # Safety
+///
+/// Both functions by the contract of [`kernel`](super); `vector` on a CPU that
+/// has the instructions of `V`.
+pub(super) trait Algorithm {
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8);
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    );
+}
+
+/// An instruction set: how its features are turned on for an algorithm.
+pub(super) trait InstructionSet {
+    fn entry<A: Algorithm>() -> Run;
+}
+
+/// The kernel of an instruction set for an op.
+pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run> {
+    macro_rules! entry {
+        ($algorithm:ident $(, $argument:literal)*) => {
+            if stream {
+                I::entry::<$algorithm<$($argument,)* true>>()
+            } else {
+                I::entry::<$algorithm<$($argument,)* false>>()
+            }
+        };
+    }
+    macro_rules! convert_entry {
+        ($conversion:ident) => {
+            if stream {
+                I::entry::<ConvertRun<convert::$conversion, true>>()
+            } else {
+                I::entry::<ConvertRun<convert::$conversion, false>>()
+            }
+        };
+    }
+    use BlockOp as Op;
+    Some(match op {
+        Op::Copy => entry!(CopyRun),
+        Op::Fill => entry!(Fill),
+        Op::Interleave { ways: 2, bits: 8 } => entry!(Interleave, 2, 8, 1),
+        Op::Interleave { ways: 2, bits: 16 } => entry!(Interleave, 2, 16, 2),
+        Op::Interleave { ways: 2, bits: 32 } => entry!(Interleave, 2, 32, 4),
+        Op::Interleave { ways: 2, bits: 64 } => entry!(Interleave, 2, 64, 8),
+        Op::Interleave { ways: 4, bits: 8 } => entry!(Interleave, 4, 8, 1),
+        Op::Interleave { ways: 4, bits: 16 } => entry!(Interleave, 4, 16, 2),
+        Op::Interleave { ways: 4, bits: 32 } => entry!(Interleave, 4, 32, 4),
+        Op::Interleave { ways: 8, bits: 8 } => entry!(Interleave, 8, 8, 1),
+        Op::Interleave { ways: 8, bits: 16 } => entry!(Interleave, 8, 16, 2),
+        Op::Deinterleave { ways: 2, bits: 8 } => entry!(Deinterleave, 2, 8, 1),
+        Op::Deinterleave { ways: 2, bits: 16 } => entry!(Deinterleave, 2, 16, 2),
+        Op::Deinterleave { ways: 2, bits: 32 } => entry!(Deinterleave, 2, 32, 4),
+        Op::Deinterleave { ways: 2, bits: 64 } => entry!(Deinterleave, 2, 64, 8),
+        Op::Deinterleave { ways: 4, bits: 8 } => entry!(Deinterleave, 4, 8, 1),
+        Op::Deinterleave { ways: 4, bits: 16 } => entry!(Deinterleave, 4, 16, 2),
+        Op::Deinterleave { ways: 4, bits: 32 } => entry!(Deinterleave, 4, 32, 4),
+        Op::Deinterleave { ways: 8, bits: 8 } => entry!(Deinterleave, 8, 8, 1),
+        Op::Deinterleave { ways: 8, bits: 16 } => entry!(Deinterleave, 8, 16, 2),
+        Op::Squeeze { ways, bits, truth } => match (ways, bits, truth) {
+            (1, 1, false) => entry!(Squeeze, 1, 1, false),
+            (2, 1, false) => entry!(Squeeze, 2, 1, false),
+            (4, 1, false) => entry!(Squeeze, 4, 1, false),
+            (1, 1, true) => entry!(Squeeze, 1, 1, true),
+            (2, 1, true) => entry!(Squeeze, 2, 1, true),
+            (4, 1, true) => entry!(Squeeze, 4, 1, true),
+            (1, 2, false) => entry!(Squeeze, 1, 2, false),
+            (2, 2, false) => entry!(Squeeze, 2, 2, false),
+            (4, 2, false) => entry!(Squeeze, 4, 2, false),
+            (1, 4, false) => entry!(Squeeze, 1, 4, false),
+            (2, 4, false) => entry!(Squeeze, 2, 4, false),
+            (4, 4, false) => entry!(Squeeze, 4, 4, false),
+            _ => return None,
+        },
+        Op::Unsqueeze { ways, bits } => match (ways, bits) {
+            (1, 1) => entry!(Unsqueeze, 1, 1),
+            (2, 1) => entry!(Unsqueeze, 2, 1),
+            (4, 1) => entry!(Unsqueeze, 4, 1),
+            (1, 2) => entry!(Unsqueeze, 1, 2),
+            (2, 2) => entry!(Unsqueeze, 2, 2),
+            (4, 2) => entry!(Unsqueeze, 4, 2),
+            (1, 4) => entry!(Unsqueeze, 1, 4),
+            (2, 4) => entry!(Unsqueeze, 2, 4),
+            (4, 4) => entry!(Unsqueeze, 4, 4),
+            _ => return None,
+        },
+        Op::Narrow { bits, truth, most_first } => match (bits, truth, most_first) {
+            (1, false, false) => entry!(Narrow, 1, false, false),
+            (1, true, false) => entry!(Narrow, 1, true, false),
+            (2, false, false) => entry!(Narrow, 2, false, false),
+            (4, false, false) => entry!(Narrow, 4, false, false),
+            (1, false, true) => entry!(Narrow, 1, false, true),
+            (1, true, true) => entry!(Narrow, 1, true, true),
+            (2, false, true) => entry!(Narrow, 2, false, true),
+            (4, false, true) => entry!(Narrow, 4, false, true),
+            _ => return None,
+        },
+        Op::Convert { conversion } => match conversion {
+            Conversion::F32ToBf16 => convert_entry!(F32ToBf16),
+            Conversion::Bf16ToF32 => convert_entry!(Bf16ToF32),
+            Conversion::F32ToF16 => convert_entry!(F32ToF16),
+            Conversion::F16ToF32 => convert_entry!(F16ToF32),
+            Conversion::F64ToF32 => convert_entry!(F64ToF32),
+            Conversion::F64ToF32Rest => convert_entry!(F64ToF32Rest),
+            Conversion::F32ToF64 => convert_entry!(F32ToF64),
+            Conversion::F32ToF8e4m3fn => convert_entry!(F32ToF8e4m3fn),
+            Conversion::F32ToF8e5m2 => convert_entry!(F32ToF8e5m2),
+            Conversion::S32ToS8 => convert_entry!(S32ToS8),
+            Conversion::S8ToS32 => convert_entry!(S8ToS32),
+        },
+        Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
+        Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
+        Op::Reverse { bits: 4 } => I::entry::<Reverse<4>>(),
+        Op::Widen { bits, most_first } => match (bits, most_first) {
+            (1, false) => I::entry::<Widen<1, false>>(),
+            (2, false) => I::entry::<Widen<2, false>>(),
+            (4, false) => I::entry::<Widen<4, false>>(),
+            (1, true) => I::entry::<Widen<1, true>>(),
+            (2, true) => I::entry::<Widen<2, true>>(),
+            (4, true) => I::entry::<Widen<4, true>>(),
+            _ => return None,
+        },
+        Op::Transpose { bits: 8 } => entry!(TransposeNarrow, 8, 1),
+        Op::Transpose { bits: 16 } => entry!(TransposeNarrow, 16, 2),
+        Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
+        Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
+        Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),
+        Op::TransposeInterleave { ways: 4, bits: 8 } => entry!(TransposeInterleave, 4, 8, 1),
+        Op::Exchange { ways: 2, bits: 16 } => entry!(Exchange, 2, 16, 2),
+        Op::Exchange { ways: 4, bits: 8 } => entry!(Exchange, 4, 8, 1),
+        Op::Transpose { bits: 128 } => I::entry::<TransposeElements<16>>(),
+        Op::Strided { bits: 8 } => I::entry::<Strided<1>>(),
+        Op::Strided { bits: 16 } => I::entry::<Strided<2>>(),
+        Op::Strided { bits: 32 } => I::entry::<Strided<4>>(),
+        Op::Strided { bits: 64 } => I::entry::<Strided<8>>(),
+        Op::Strided { bits: 128 } => I::entry::<Strided<16>>(),
+        _ => return None,
+    })
+}

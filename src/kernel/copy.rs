@@ -1,0 +1,233 @@
+//! Runs of bytes, one byte everywhere, and elements one by one.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::algorithm::Algorithm;
+use super::carry::{Carry, Make};
+use super::scalar::{self, from, to};
+use super::vector::{LINE, STRAIGHT, Vector, put, streams};
+use super::walk::{Ahead, blocks};
+use super::{BlockOp, Place, Strip};
+
+/// [`BlockOp::Copy`].
+pub(super) struct CopyRun<const STREAM: bool>;
+
+impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip has `columns` bytes on both sides.
+            unsafe { scalar::run(source, destination, strip.columns) };
+            // SAFETY: and `pad` behind them.
+            unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if STREAM
+            && !streams::<V>(strip, destination, 0)
+            && let Some(carry) = Carry::new(strip, BlockOp::Copy)
+        {
+            // SAFETY: the same strip and op, whose columns are whole lines.
+            return unsafe { carry.run::<Self, V>(strip, source, destination) };
+        }
+        let mut places = blocks::<STREAM>(strip, order, strip.columns);
+        while let Some(place) = places.next() {
+            let (ahead, keeps) = (places.ahead, places.keeps());
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: a block of the strip has `columns` bytes on both sides; the
+            // CPU has `V`.
+            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, keeps) };
+            // SAFETY: and `pad` behind them.
+            unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
+        }
+    }
+}
+
+impl<const STREAM: bool> Make for CopyRun<STREAM> {
+    const COPIES: bool = true;
+
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let last = strip.columns - LINE;
+        for at in (0..LINE).step_by(V::BYTES) {
+            for at in [at, last + at] {
+                // SAFETY: within the first line of a block of so many lines, or the last one.
+                let vector = unsafe { V::load(source.wrapping_add(at)) };
+                // SAFETY: the same place in the destination.
+                unsafe { vector.store(destination.wrapping_add(at)) };
+            }
+        }
+    }
+}
+
+/// Copies a run of bytes, of which streaming writes all that is in whole
+/// vectors, fetching what is `ahead` of it. A run that it `keeps` it does not
+/// stream but for what is left behind each [`STRAIGHT`] bytes from an aligned place on.
+///
+/// # Safety
+///
+/// `count` bytes can be read and written; the CPU has `V`.
+#[inline(always)]
+unsafe fn copy_run<V: Vector, const STREAM: bool>(
+    source: *const u8,
+    destination: *mut u8,
+    count: usize,
+    ahead: Ahead,
+    keeps: bool,
+) {
+    if count < V::BYTES {
+        // SAFETY: by the contract of this function.
+        unsafe { scalar::run(source, destination, count) };
+        return;
+    }
+    let mut at = 0;
+    let to_aligned = destination.addr().wrapping_neg() % V::BYTES;
+    if STREAM && to_aligned > 0 {
+        // No byte of a line that is streamed may be stored in another way: the
+        // line would be fetched for that.
+        // SAFETY: there are at least as many bytes as in a vector.
+        unsafe { scalar::run(source, destination, to_aligned) };
+        at = to_aligned;
+    }
+    while STREAM && at + STRAIGHT <= count {
+        let (from, to) = (source.wrapping_add(at), destination.wrapping_add(at));
+        if keeps {
+            // SAFETY: so many bytes of the run.
+            unsafe { copy_straight::<V, false>(from, to, ahead) };
+        } else {
+            // SAFETY: so many bytes of the run, to an aligned place.
+            unsafe { copy_straight::<V, true>(from, to, ahead) };
+        }
+        at += STRAIGHT;
+    }
+    while !STREAM && at + STRAIGHT <= count {
+        ahead.fetch_bytes::<V, STREAM>(source.wrapping_add(at), STRAIGHT);
+        for pair in 0..STRAIGHT / V::BYTES / 2 {
+            let (first, second) = (at + 2 * pair * V::BYTES, at + (2 * pair + 1) * V::BYTES);
+            // SAFETY: one of the vectors from `at` on, which end within the run.
+            let a = unsafe { V::load(source.wrapping_add(first)) };
+            // SAFETY: another one.
+            let b = unsafe { V::load(source.wrapping_add(second)) };
+            // SAFETY: the same places in the destination.
+            unsafe { a.store(destination.wrapping_add(first)) };
+            // SAFETY: as above.
+            unsafe { b.store(destination.wrapping_add(second)) };
+        }
+        at += STRAIGHT;
+    }
+    while at + V::BYTES <= count {
+        // SAFETY: a vector from `at` on ends within the run.
+        let vector = unsafe { V::load(source.wrapping_add(at)) };
+        if STREAM {
+            ahead.fetch::<V, STREAM>(source.wrapping_add(at));
+        }
+        // SAFETY: as above.
+        unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+        at += V::BYTES;
+    }
+    if STREAM {
+        let (source, destination) = (source.wrapping_add(at), destination.wrapping_add(at));
+        // SAFETY: the rest of the run.
+        unsafe { scalar::run(source, destination, count - at) };
+    } else if at < count {
+        let last = count - V::BYTES;
+        // SAFETY: the last bytes of the run.
+        let vector = unsafe { V::load(source.wrapping_add(last)) };
+        // SAFETY: as above.
+        unsafe { vector.store(destination.wrapping_add(last)) };
+    }
+}
+
+/// Copies [`STRAIGHT`] bytes past the caches, or as a run that is kept of many that are not,
+/// each vector after fetching what is `ahead` of it.
+///
+/// # Safety
+///
+/// So many bytes can be read and written, and for `STREAM` they are aligned for `V`. The
+/// CPU has `V`.
+#[inline(always)]
+unsafe fn copy_straight<V: Vector, const STREAM: bool>(
+    source: *const u8,
+    destination: *mut u8,
+    ahead: Ahead,
+) {
+    for at in (0..STRAIGHT).step_by(V::BYTES) {
+        ahead.fetch::<V, true>(source.wrapping_add(at));
+        // SAFETY: one of the vectors of these bytes.
+        let vector = unsafe { V::load(source.wrapping_add(at)) };
+        // SAFETY: the same place in the destination.
+        unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+    }
+}
+
+/// [`BlockOp::Fill`].
+pub(super) struct Fill<const STREAM: bool>;
+
+impl<const STREAM: bool> Algorithm for Fill<STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (_, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip has `columns` bytes in the destination.
+            unsafe { scalar::fill(destination, strip.fill, strip.columns) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // SAFETY: the CPU has `V`.
+        let vector = unsafe { V::splat(strip.fill) };
+        for (_, destination) in scalar::blocks(strip, source, destination) {
+            let start = if STREAM { destination.addr().wrapping_neg() % V::BYTES } else { 0 };
+            let start = start.min(strip.columns);
+            // SAFETY: the first bytes of the block, up to the alignment.
+            unsafe { scalar::fill(destination, strip.fill, start) };
+            let mut at = start;
+            while at + V::BYTES <= strip.columns {
+                // SAFETY: a vector from `at` on ends within the block, and `at` is
+                // aligned where that matters.
+                unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+                at += V::BYTES;
+            }
+            let rest = strip.columns - at;
+            // SAFETY: the rest of the block.
+            unsafe { scalar::fill(destination.wrapping_add(at), strip.fill, rest) };
+        }
+    }
+}
+
+/// [`BlockOp::Strided`], `WIDTH` being the bytes of an element.
+pub(super) struct Strided<const WIDTH: usize>;
+
+impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let (from, to) = (from(source, strip.row_stride), to(destination, strip.column_stride));
+            // SAFETY: the elements of a block.
+            unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // SAFETY: the same contract.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}

@@ -1,0 +1,427 @@
+//! Rows of elements into words that hold one element of each, and back.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::algorithm::Algorithm;
+use super::carry::{Carry, Make};
+use super::scalar::{self, from, to};
+use super::vector::{STRAIGHT, Vector, load_row, streams, unweave, weave};
+use super::walk::{Ahead, blocks};
+use super::{BlockOp, Place, Strip};
+
+/// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element.
+pub(super) struct Interleave<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const STREAM: bool,
+>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for row in 0..WAYS {
+                let to = to(destination.wrapping_add(row * WIDTH), WAYS * WIDTH);
+                if row < strip.rows {
+                    let from = from(source.wrapping_add(row.wrapping_mul(strip.row_stride)), WIDTH);
+                    // SAFETY: the columns of a row of the strip.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+                } else {
+                    let zeros = from([0; WIDTH].as_ptr(), 0);
+                    // SAFETY: zeros, to where a missing row belongs.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, zeros, to) };
+                }
+            }
+            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        if strip.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let stream = STREAM && streams::<V>(strip, destination, 0);
+        if STREAM && !stream {
+            let ways = u32::try_from(WAYS).unwrap_or_default();
+            if let Some(carry) = Carry::new(strip, BlockOp::Interleave { ways, bits: BITS }) {
+                // SAFETY: the same strip and op, with columns for a vector.
+                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            }
+        }
+        let full = strip.rows == WAYS;
+        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        while let Some(place) = places.next() {
+            let ahead = places.ahead;
+            let keeps = stream && places.keeps();
+            let stream = stream && !keeps;
+            let (source, destination) = place.of(source, destination);
+            let rows = Rows::<WAYS>::new(source, strip);
+            let mut column = 0;
+            if (!STREAM || keeps) && full {
+                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                    let to = destination.wrapping_add(column * WAYS * WIDTH);
+                    let at = column * WIDTH;
+                    // SAFETY: so many columns of each row, and their words.
+                    unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
+                    rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
+                    column += STRAIGHT / WAYS / WIDTH;
+                }
+            }
+            // SAFETY: the columns of the block from `column` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
+        }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
+    Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    /// Does a block from a column on, and the padding behind it.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from that column on, and for `stream` it is
+    /// aligned for `V`. There are columns for a vector. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn block<V: Vector>(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+        mut column: usize,
+        ahead: Option<Ahead>,
+        stream: bool,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        let (whole, full) = (strip.columns.is_multiple_of(lanes), strip.rows == WAYS);
+        let rows = Rows::<WAYS>::new(source, strip);
+        let last = strip.columns - lanes;
+        while column <= last {
+            // SAFETY: the columns from `column` on are a vector at least, in
+            // each row, and so are their words.
+            let words = unsafe { rows.load::<V>(column * WIDTH, full) };
+            if let (true, Some(ahead)) = (STREAM, ahead) {
+                rows.fetch::<V, STREAM>(column * WIDTH, V::BYTES, ahead);
+            }
+            let to = destination.wrapping_add(column * WAYS * WIDTH);
+            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                let to = to.wrapping_add(i * V::BYTES);
+                if stream {
+                    // SAFETY: as above; whole vectors from an aligned start.
+                    unsafe { word.stream(to) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { word.store(to) };
+                }
+            }
+            column += lanes;
+        }
+        if !whole && stream {
+            // Not over what was streamed: see `copy_run`.
+            let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - column, ..*strip };
+            let source = source.wrapping_add(column * WIDTH);
+            let destination = destination.wrapping_add(column * WAYS * WIDTH);
+            // SAFETY: the last columns of the block.
+            unsafe { Self::elements(&rest, source, destination) };
+            return;
+        }
+        if !whole {
+            // SAFETY: the last columns of the rows.
+            let words = unsafe { rows.load::<V>(last * WIDTH, full) };
+            let to = destination.wrapping_add(last * WAYS * WIDTH);
+            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                // SAFETY: the words of these columns.
+                unsafe { word.store(to.wrapping_add(i * V::BYTES)) };
+            }
+        }
+        let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
+        // SAFETY: `pad` bytes follow the words of the block.
+        unsafe { scalar::fill(end, 0, strip.pad) };
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
+    for Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::block::<V>(strip, source, destination, 0, None, false) };
+    }
+}
+
+/// Interleaves [`STRAIGHT`] bytes of all rows together.
+///
+/// # Safety
+///
+/// No row is missing, and in each its part of these bytes can be read from byte
+/// `at` on; their words can be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn interleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    to: *mut u8,
+) {
+    for i in 0..STRAIGHT / V::BYTES / WAYS {
+        // SAFETY: vector i of each row.
+        unsafe { interleave_one::<V, WAYS, BITS>(rows, at, to, i) };
+    }
+}
+
+/// Interleaves vector `i` from byte `at` on of each row.
+///
+/// # Safety
+///
+/// No row is missing; this vector can be read in each, and its words be written.
+/// The CPU has `V`.
+#[inline(always)]
+unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    to: *mut u8,
+    i: usize,
+) {
+    // SAFETY: by the contract of this function.
+    let vectors = unsafe { rows.load::<V>(at + i * V::BYTES, true) };
+    for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+        // SAFETY: by the contract of this function.
+        unsafe { words.store(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
+    }
+}
+
+/// The mirror of [`interleave_straight`].
+///
+/// # Safety
+///
+/// The words can be read, and their columns be written in each row. The CPU has
+/// `V`.
+#[inline(always)]
+unsafe fn deinterleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
+    source: *const u8,
+    to: *mut u8,
+    row_stride: usize,
+) {
+    for i in 0..STRAIGHT / V::BYTES / WAYS {
+        // SAFETY: the words of vector i of each row.
+        unsafe { deinterleave_one::<V, WAYS, BITS>(source, to, row_stride, i) };
+    }
+}
+
+/// The mirror of [`interleave_one`].
+///
+/// # Safety
+///
+/// The words of vector `i` of each row can be read, and be written there. The CPU
+/// has `V`.
+#[inline(always)]
+unsafe fn deinterleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+    source: *const u8,
+    to: *mut u8,
+    row_stride: usize,
+    i: usize,
+) {
+    // SAFETY: by the contract of this function.
+    let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(i * WAYS * V::BYTES)) };
+    for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+        // SAFETY: by the contract of this function.
+        unsafe {
+            vector.store(to.wrapping_add(row.wrapping_mul(row_stride).wrapping_add(i * V::BYTES)))
+        };
+    }
+}
+
+/// The rows of a block, of which the last ones may be missing.
+struct Rows<const WAYS: usize> {
+    first: *const u8,
+    stride: usize,
+    count: usize,
+}
+
+impl<const WAYS: usize> Rows<WAYS> {
+    #[inline(always)]
+    fn new(first: *const u8, strip: &Strip) -> Self {
+        Rows { first, stride: strip.row_stride, count: strip.rows }
+    }
+
+    /// Fetches what is `ahead` of so many bytes of each row, from byte `at` on.
+    #[inline(always)]
+    fn fetch<V: Vector, const STREAM: bool>(&self, at: usize, bytes: usize, ahead: Ahead) {
+        for row in 0..WAYS {
+            let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
+            ahead.fetch_bytes::<V, STREAM>(from, bytes);
+        }
+    }
+
+    /// A vector of each row, from byte `at` of the row on; of a missing row,
+    /// zeros.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes can be read there in each row that is not missing; `full`
+    /// says that none is. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn load<V: Vector>(&self, at: usize, full: bool) -> [V; WAYS] {
+        // SAFETY: the CPU has `V`.
+        let mut rows = [unsafe { V::splat(0) }; WAYS];
+        for (row, vector) in rows.iter_mut().enumerate() {
+            if full || row < self.count {
+                let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
+                // SAFETY: by the contract of this function.
+                *vector = unsafe { V::load(from) };
+            }
+        }
+        rows
+    }
+}
+
+/// [`BlockOp::Deinterleave`], `WIDTH` being the bytes of an element.
+pub(super) struct Deinterleave<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const STREAM: bool,
+>;
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for row in 0..strip.rows {
+                let from = from(source.wrapping_add(row * WIDTH), WAYS * WIDTH);
+                let to = to(destination.wrapping_add(row.wrapping_mul(strip.row_stride)), WIDTH);
+                // SAFETY: the columns of a row of the strip, and its words.
+                unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        if strip.columns < lanes {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        if STREAM && !stream {
+            let ways = u32::try_from(WAYS).unwrap_or_default();
+            if let Some(carry) = Carry::new(strip, BlockOp::Deinterleave { ways, bits: BITS }) {
+                // SAFETY: the same strip and op, with columns for a vector.
+                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            }
+        }
+        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        while let Some(place) = places.next() {
+            let ahead = places.ahead;
+            let keeps = stream && places.keeps();
+            let stream = stream && !keeps;
+            let (source, destination) = place.of(source, destination);
+            let mut column = 0;
+            if (!STREAM || keeps) && strip.rows == WAYS {
+                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                    let from = source.wrapping_add(column * WAYS * WIDTH);
+                    let to = destination.wrapping_add(column * WIDTH);
+                    let stride = strip.row_stride;
+                    // SAFETY: so many columns of each row, and their words.
+                    unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
+                    ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
+                    column += STRAIGHT / WAYS / WIDTH;
+                }
+                if column == strip.columns {
+                    continue;
+                }
+            }
+            // SAFETY: the columns of the block from `column` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
+        }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
+    Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    /// Does a block from a column on.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from that column on, and for `stream` every
+    /// row of it is aligned for `V`. There are columns for a vector. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn block<V: Vector>(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+        mut column: usize,
+        ahead: Option<Ahead>,
+        stream: bool,
+    ) {
+        let lanes = V::BYTES / WIDTH;
+        let last = strip.columns - lanes;
+        loop {
+            let (at, is_last) = if column < last { (column, false) } else { (last, true) };
+            let from = source.wrapping_add(at * WAYS * WIDTH);
+            // SAFETY: the words of as many columns as a vector takes, at most
+            // up to the last one.
+            let words = unsafe { load_row::<V, WAYS>(from) };
+            if let (true, Some(ahead)) = (STREAM, ahead) {
+                for way in 0..WAYS {
+                    ahead.fetch::<V, STREAM>(from.wrapping_add(way * V::BYTES));
+                }
+            }
+            let to = destination.wrapping_add(at * WIDTH);
+            let rows = unweave::<V, WAYS, BITS>(words).into_iter().take(strip.rows);
+            for (row, vector) in rows.enumerate() {
+                let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
+                if stream && (!is_last || column == last) {
+                    // SAFETY: these columns of a row; whole vectors from an
+                    // aligned start.
+                    unsafe { vector.stream(to) };
+                } else {
+                    // SAFETY: these columns of a row.
+                    unsafe { vector.store(to) };
+                }
+            }
+            if is_last {
+                break;
+            }
+            column += lanes;
+        }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { Self::block::<V>(strip, source, destination, 0, None, false) };
+    }
+}

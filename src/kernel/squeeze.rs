@@ -1,0 +1,544 @@
+//! Rows of bytes into words that hold some bits of each, and back.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::algorithm::Algorithm;
+use super::copy::CopyRun;
+use super::interleave::{Deinterleave, Interleave};
+use super::scalar;
+use super::vector::{LINE, Vector};
+use super::{Place, Strip};
+
+/// How many bytes of a row [`Squeeze`] reads before the next one, and [`Unsqueeze`] writes.
+const SQUEEZED: usize = 4096;
+const UNSQUEEZED: usize = 2048;
+
+/// At most so many blocks are in a [`Stretch`].
+const IN_STRETCH: usize = 32;
+
+/// A stretch of each byte of the words, on its way: so many bytes of a row are read, or
+/// written, before the next row.
+#[repr(align(64))]
+struct Stretch<const WAYS: usize, T, const BYTES: usize>([[T; BYTES]; WAYS]);
+
+/// The stretches of a strip, which are parts of a block, or blocks beside each other whose
+/// rows go on in the next one.
+struct Stretches<'a> {
+    strip: &'a Strip,
+    /// How many columns of how many blocks.
+    columns: usize,
+    blocks: usize,
+    /// The first line, block and column of the next one.
+    line: usize,
+    block: usize,
+    column: usize,
+}
+
+/// So many columns of so many blocks, from one column of a block on.
+#[derive(Clone, Copy)]
+struct Part {
+    line: usize,
+    block: usize,
+    column: usize,
+    columns: usize,
+    blocks: usize,
+}
+
+impl<'a> Stretches<'a> {
+    /// Stretches of at most `bytes` of each row, where rows have one block every `row_step`.
+    #[inline(always)]
+    fn new(strip: &'a Strip, row_step: usize, bytes: usize) -> Self {
+        let (blocks, columns) = if row_step == strip.columns && strip.columns <= bytes {
+            ((bytes / strip.columns).min(IN_STRETCH), strip.columns)
+        } else {
+            (1, strip.columns.min(bytes))
+        };
+        Self { strip, columns, blocks, line: 0, block: 0, column: 0 }
+    }
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = Part;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Part> {
+        if self.line == self.strip.lines || self.strip.blocks == 0 {
+            return None;
+        }
+        let part = Part {
+            line: self.line,
+            block: self.block,
+            column: self.column,
+            columns: self.columns.min(self.strip.columns - self.column),
+            blocks: self.blocks.min(self.strip.blocks - self.block),
+        };
+        self.column += part.columns;
+        if self.column == self.strip.columns {
+            self.column = 0;
+            self.block += part.blocks;
+        }
+        if self.block == self.strip.blocks {
+            self.block = 0;
+            self.line += 1;
+        }
+        Some(part)
+    }
+}
+
+impl Part {
+    /// Where it begins, on the side where a column of a block has so many bytes.
+    #[inline(always)]
+    fn start(self, line_step: usize, block_step: usize, column_bytes: usize) -> usize {
+        (self.line.wrapping_mul(line_step))
+            .wrapping_add(self.block.wrapping_mul(block_step))
+            .wrapping_add(self.column * column_bytes)
+    }
+}
+
+/// [`BlockOp::Squeeze`](super::BlockOp::Squeeze).
+pub(super) struct Squeeze<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
+    for Squeeze<WAYS, BITS, TRUTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let rows_of_byte = 8 / BITS as usize;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                for way in 0..WAYS {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    let from = source
+                        .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(column));
+                    // SAFETY: one column of rows that the strip has.
+                    let byte = unsafe {
+                        scalar::squeeze::<BITS, TRUTH>(rows, scalar::from(from, strip.row_stride))
+                    };
+                    // SAFETY: one byte of the word of that column.
+                    unsafe { destination.wrapping_add(column * WAYS + way).write(byte) };
+                }
+            }
+            let end = destination.wrapping_add(strip.columns * WAYS);
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(end, 0, strip.pad) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if strip.columns < V::BYTES {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let rows_of_byte = 8 / BITS as usize;
+        let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
+        let mut parts = Stretches::new(strip, strip.source_step, longest);
+        let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
+            source: i * parts.columns,
+            destination: i.wrapping_mul(strip.destination_step),
+        });
+        let mut stretch =
+            Stretch::<WAYS, _, SQUEEZED>([[MaybeUninit::<u8>::uninit(); SQUEEZED]; WAYS]);
+        let mut next = parts.next();
+        while let Some(part) = next {
+            next = parts.next();
+            let length = part.blocks * part.columns;
+            let at = part.start(strip.source_line, strip.source_step, 1);
+            // The rows of the next stretch are fetched meanwhile.
+            let ahead = next.map_or(0, |next| {
+                next.start(strip.source_line, strip.source_step, 1).wrapping_sub(at)
+            });
+            for (way, bytes) in stretch.0.iter_mut().enumerate() {
+                let first = way * rows_of_byte;
+                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                let from =
+                    source.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
+                // SAFETY: `length` columns of rows that the strip has: of several blocks
+                // only where these are one long row.
+                unsafe {
+                    squeeze_rows::<V, BITS, TRUTH, STREAM>(
+                        rows,
+                        scalar::from(from, strip.row_stride),
+                        bytes.get_mut(..length).unwrap_or_default(),
+                        ahead,
+                    );
+                }
+            }
+            let is_end = part.column + part.columns == strip.columns;
+            let words = Strip {
+                lines: 1,
+                blocks: part.blocks,
+                source_step: part.columns,
+                rows: WAYS,
+                row_stride: SQUEEZED,
+                columns: part.columns,
+                pad: if is_end { strip.pad } else { 0 },
+                ..*strip
+            };
+            let order = order.get(..part.blocks).unwrap_or_default();
+            let bytes = stretch.0.as_ptr().cast();
+            let at = part.start(strip.destination_line, strip.destination_step, WAYS);
+            let to = destination.wrapping_add(at);
+            // SAFETY: the stretch holds `length` bytes in each row; their words, and the
+            // padding behind the last ones, are in the destination.
+            match WAYS {
+                1 => {
+                    // SAFETY: as above.
+                    unsafe { CopyRun::<STREAM>::vectors::<V>(&words, order, bytes, to) }
+                }
+                2 => {
+                    // SAFETY: as above.
+                    unsafe { Interleave::<2, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { Interleave::<4, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
+                }
+            }
+        }
+    }
+}
+
+/// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
+/// Streaming, what is `ahead` by so many bytes is fetched.
+///
+/// # Safety
+///
+/// As many columns as `bytes` has can be read of each row; the CPU has `V`.
+#[inline(always)]
+unsafe fn squeeze_rows<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
+    rows: usize,
+    source: scalar::Places<*const u8>,
+    bytes: &mut [MaybeUninit<u8>],
+    ahead: usize,
+) {
+    let rows_of_byte = 8 / BITS as usize;
+    if bytes.len() < V::BYTES {
+        for (column, byte) in bytes.iter_mut().enumerate() {
+            let from = scalar::from(source.first.wrapping_add(column), source.stride);
+            // SAFETY: one column of the rows.
+            byte.write(unsafe { scalar::squeeze::<BITS, TRUTH>(rows, from) });
+        }
+    } else if rows == rows_of_byte {
+        // SAFETY: the same rows, whose number the compiler knows here.
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows_of_byte, source, bytes, ahead) };
+    } else if rows == 0 {
+        bytes.fill(MaybeUninit::new(0));
+    } else {
+        // SAFETY: the same rows.
+        unsafe { squeeze_some::<V, BITS, TRUTH, STREAM>(rows, source, bytes, ahead) };
+    }
+}
+
+/// [`squeeze_rows`] for any number of rows but none, and a vector of columns at
+/// least.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STREAM: bool>(
+    rows: usize,
+    source: scalar::Places<*const u8>,
+    bytes: &mut [MaybeUninit<u8>],
+    ahead: usize,
+) {
+    // SAFETY: the CPU has `V`.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    let last = bytes.len() - V::BYTES;
+    let mut column = 0;
+    loop {
+        let at = column.min(last);
+        // SAFETY: the columns from `at` on are a vector at least, in each row.
+        let mut byte =
+            unsafe { squeeze_row::<V, TRUTH, STREAM>(rows - 1, at, source, mask, ahead) };
+        for above in (0..rows - 1).rev() {
+            // The rows so far are no more bits than are left in a byte.
+            byte = match BITS {
+                1 => byte.shl::<1>(),
+                2 => byte.shl::<2>(),
+                _ => byte.shl::<4>(),
+            };
+            // SAFETY: as above.
+            let row = unsafe { squeeze_row::<V, TRUTH, STREAM>(above, at, source, mask, ahead) };
+            byte = byte.or(row);
+        }
+        // SAFETY: as many bytes as were read of each row.
+        unsafe { byte.store(bytes.as_mut_ptr().cast::<u8>().wrapping_add(at)) };
+        if column >= last {
+            break;
+        }
+        column += V::BYTES;
+    }
+}
+
+/// The bits of a vector of bytes of one row that are kept, which `mask` has.
+/// Streaming, what is `ahead` is fetched meanwhile.
+///
+/// # Safety
+///
+/// As many bytes can be read in this row, from byte `at` on; the CPU has `V`.
+#[inline(always)]
+unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
+    row: usize,
+    at: usize,
+    source: scalar::Places<*const u8>,
+    mask: V,
+    ahead: usize,
+) -> V {
+    let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
+    if STREAM {
+        V::prefetch::<2>(from.wrapping_add(ahead));
+    }
+    // SAFETY: by the contract of this function.
+    let vector = unsafe { V::load(from) };
+    if TRUTH { vector.min(mask) } else { vector.and(mask) }
+}
+
+/// [`BlockOp::Unsqueeze`](super::BlockOp::Unsqueeze).
+pub(super) struct Unsqueeze<const WAYS: usize, const BITS: u32, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
+    for Unsqueeze<WAYS, BITS, STREAM>
+{
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let rows_of_byte = 8 / BITS as usize;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            for column in 0..strip.columns {
+                for way in 0..WAYS {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    // SAFETY: one byte of the word of that column.
+                    let byte = unsafe { source.wrapping_add(column * WAYS + way).read() };
+                    let to = destination
+                        .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(column));
+                    // SAFETY: one column of rows that the strip has.
+                    unsafe {
+                        scalar::unsqueeze::<BITS>(rows, byte, scalar::to(to, strip.row_stride));
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if strip.columns < V::BYTES {
+            if V::Half::BYTES < V::BYTES {
+                // SAFETY: the same strip; the CPU has the half of what it has.
+                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+            }
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let rows_of_byte = 8 / BITS as usize;
+        let parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
+        let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
+            source: i.wrapping_mul(strip.source_step),
+            destination: i * parts.columns,
+        });
+        let mut stretch = Stretch::<WAYS, u8, UNSQUEEZED>([[0; UNSQUEEZED]; WAYS]);
+        for part in parts {
+            let words = Strip {
+                lines: 1,
+                blocks: part.blocks,
+                destination_step: part.columns,
+                rows: WAYS,
+                row_stride: UNSQUEEZED,
+                columns: part.columns,
+                pad: 0,
+                ..*strip
+            };
+            let order = order.get(..part.blocks).unwrap_or_default();
+            let at = part.start(strip.source_line, strip.source_step, WAYS);
+            let from = source.wrapping_add(at);
+            let bytes = stretch.0.as_mut_ptr().cast();
+            // SAFETY: the words of the columns; the stretch has room for each byte of them.
+            match WAYS {
+                1 => {
+                    // SAFETY: as above.
+                    unsafe { CopyRun::<false>::vectors::<V>(&words, order, from, bytes) }
+                }
+                2 => {
+                    // SAFETY: as above.
+                    unsafe {
+                        Deinterleave::<2, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
+                    }
+                }
+                _ => {
+                    // SAFETY: as above.
+                    unsafe {
+                        Deinterleave::<4, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
+                    }
+                }
+            }
+            let at = part.start(strip.destination_line, strip.destination_step, 1);
+            for (way, bytes) in stretch.0.iter().enumerate() {
+                let first = way * rows_of_byte;
+                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                let to =
+                    destination.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
+                let bytes = bytes.get(..part.blocks * part.columns).unwrap_or_default();
+                // SAFETY: so many columns of rows that the strip has: of several blocks
+                // only where these are one long row.
+                unsafe {
+                    unsqueeze_rows::<V, BITS>(
+                        rows,
+                        bytes,
+                        scalar::to(to, strip.row_stride),
+                        STREAM,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Widens bytes into columns of up to as many rows as a byte holds.
+///
+/// # Safety
+///
+/// As many columns as there are bytes can be written in each row. The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
+    rows: usize,
+    bytes: &[u8],
+    destination: scalar::Places<*mut u8>,
+    stream: bool,
+) {
+    if bytes.len() < V::BYTES {
+        for (column, &byte) in bytes.iter().enumerate() {
+            let to = scalar::to(destination.first.wrapping_add(column), destination.stride);
+            // SAFETY: one column of the rows.
+            unsafe { scalar::unsqueeze::<BITS>(rows, byte, to) };
+        }
+        return;
+    }
+    for row in 0..rows {
+        let to = destination.first.wrapping_add(row.wrapping_mul(destination.stride));
+        // A shift is part of the instruction, so each has its own loop.
+        // SAFETY: one of the rows.
+        match row * BITS as usize {
+            0 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 0>(bytes, to, stream) }
+            }
+            1 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 1>(bytes, to, stream) }
+            }
+            2 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 2>(bytes, to, stream) }
+            }
+            3 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 3>(bytes, to, stream) }
+            }
+            4 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 4>(bytes, to, stream) }
+            }
+            5 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 5>(bytes, to, stream) }
+            }
+            6 => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 6>(bytes, to, stream) }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { unsqueeze_row::<V, BITS, 7>(bytes, to, stream) }
+            }
+        }
+    }
+}
+
+/// Widens the bits of bytes from bit `SHIFT` on into columns of one row. Where these do not
+/// begin and end aligned, `stream` writes both ends in the ordinary way.
+///
+/// # Safety
+///
+/// There is a vector of bytes at least; as many columns can be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
+    bytes: &[u8],
+    to: *mut u8,
+    stream: bool,
+) {
+    // SAFETY: the CPU has `V`.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    let last = bytes.len() - V::BYTES;
+    let mut column = if stream { to.addr().wrapping_neg() % V::BYTES } else { 0 };
+    if column > 0 {
+        // SAFETY: the first columns, which are fewer than a vector has.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, 0..column, to) };
+    }
+    while column <= last {
+        // SAFETY: a vector of the bytes, at most the last one.
+        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(column)) };
+        let vector = vector.shr::<SHIFT>().and(mask);
+        if stream {
+            // SAFETY: as many columns of the row, from an aligned one on.
+            unsafe { vector.stream(to.wrapping_add(column)) };
+        } else {
+            // SAFETY: as many columns of the row.
+            unsafe { vector.store(to.wrapping_add(column)) };
+        }
+        column += V::BYTES;
+    }
+    if column < bytes.len() && stream {
+        // SAFETY: the last columns, which are fewer than a vector has.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, column..bytes.len(), to) };
+    } else if column < bytes.len() {
+        // SAFETY: the last vector of the bytes.
+        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(last)) };
+        // SAFETY: as many columns of the row.
+        unsafe { vector.shr::<SHIFT>().and(mask).store(to.wrapping_add(last)) };
+    }
+}
+
+/// The same of columns that are fewer than a vector has, and no others.
+///
+/// # Safety
+///
+/// There is a vector of bytes at least; these columns are among them, and can be written.
+/// The CPU has `V`.
+#[inline(always)]
+unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
+    bytes: &[u8],
+    mask: V,
+    columns: Range<usize>,
+    to: *mut u8,
+) {
+    const { assert!(V::BYTES <= LINE, "a vector fits into a line") };
+    let start = columns.start.min(bytes.len() - V::BYTES);
+    // SAFETY: a vector of the bytes, at most the last one.
+    let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(start)) };
+    let mut made = [0; LINE];
+    // SAFETY: no vector is longer than a line.
+    unsafe { vector.shr::<SHIFT>().and(mask).store(made.as_mut_ptr()) };
+    let made = made.as_ptr().wrapping_add(columns.start - start);
+    // SAFETY: columns of that vector, to where they belong.
+    unsafe { scalar::run(made, to.wrapping_add(columns.start), columns.len()) };
+}

@@ -1,0 +1,386 @@
+//! Blocks of a matrix, whose rows are turned into columns.
+//!
+//! As many rows as a vector has elements, zipped (see `vector.rs`), are as many columns.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use std::marker::PhantomData;
+
+use super::matrix::{Block, Panel, StreamedBlock};
+use super::vector::{LINE, Vector, load_row, weave};
+
+/// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
+/// interleaved, elements of `PART` bits.
+pub(super) struct Vectors<
+    V,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+>(PhantomData<V>);
+
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> Block for Vectors<V, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const SIZE: usize = LANES;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = WAYS;
+
+    type Vector = V;
+
+    type Scratch = ();
+    fn scratch() {}
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        _: bool,
+        (): &mut (),
+    ) {
+        // SAFETY: the same contract, without streaming.
+        unsafe {
+            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+                rows,
+                columns,
+                source,
+                destination,
+                false,
+            );
+        };
+    }
+}
+
+/// The same of as many rows and columns as a line of cache has elements, which are
+/// written past the caches.
+pub(super) struct Lines<
+    V,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+>(PhantomData<V>);
+
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> Block for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const SIZE: usize = LINE / WIDTH;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = WAYS;
+
+    type Vector = V;
+
+    type Scratch = ();
+    fn scratch() {}
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+        (): &mut (),
+    ) {
+        for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
+            for (j, rows) in rows.as_chunks::<LANES>().0.iter().enumerate() {
+                let source = source.wrapping_add(i * V::BYTES);
+                let destination = destination.wrapping_add(j * V::BYTES * WAYS);
+                // SAFETY: a part of the rows and columns.
+                unsafe {
+                    transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true>(
+                        rows,
+                        columns,
+                        source,
+                        destination,
+                        stream,
+                    );
+                };
+            }
+        }
+    }
+}
+
+impl<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> StreamedBlock for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const NEAR: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
+    const FAR: Panel = Panel::FAR;
+
+    const MOST: usize = Panel::FAR.lines_along * WORDS_OF_LINE;
+    type Table = [usize; Panel::FAR.lines_along * WORDS_OF_LINE];
+    fn table() -> Self::Table {
+        [0; Panel::FAR.lines_along * WORDS_OF_LINE]
+    }
+}
+
+/// Rows and columns that are a line of cache each.
+pub(super) struct Squares<V, const WIDTH: usize, const STREAM: bool>(PhantomData<V>);
+
+impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WIDTH, STREAM> {
+    const SIZE: usize = LINE / WIDTH;
+    const WIDTH: usize = WIDTH;
+    const WAYS: usize = 1;
+
+    type Vector = V;
+
+    type Scratch = [Square; 2];
+    fn scratch() -> [Square; 2] {
+        [Square([0; LINE * LINE]), Square([0; LINE * LINE])]
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(
+        rows: &[usize],
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+        scratch: &mut [Square; 2],
+    ) {
+        // SAFETY: the same contract.
+        unsafe {
+            transpose_square::<V, WIDTH, STREAM>(
+                rows,
+                columns,
+                source,
+                destination,
+                stream,
+                scratch,
+            );
+        };
+    }
+}
+
+impl<V: Vector, const WIDTH: usize> StreamedBlock for Squares<V, WIDTH, true> {
+    const NEAR: Panel = Panel { lines_down: 4, ..Panel::FAR };
+    const FAR: Panel = Panel::FAR;
+
+    const MOST: usize = Panel::FAR.lines_along * LINE;
+    type Table = [usize; Panel::FAR.lines_along * LINE];
+    fn table() -> Self::Table {
+        [0; Panel::FAR.lines_along * LINE]
+    }
+}
+
+/// Transposes as many rows and columns as a `V` takes.
+///
+/// # Safety
+///
+/// There are `LANES` of each. In each row as many elements can be read, in each
+/// column written, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_vectors<
+    V: Vector,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+    const STREAM: bool,
+>(
+    rows: &[usize],
+    columns: &[usize],
+    source: *const u8,
+    destination: *mut u8,
+    stream: bool,
+) {
+    // SAFETY: the CPU has `V`.
+    let mut vectors = [unsafe { V::splat(0) }; LANES];
+    for (vector, &start) in vectors.iter_mut().zip(rows) {
+        // SAFETY: `LANES` columns of one row.
+        *vector = unsafe { V::load(source.wrapping_add(start)) };
+    }
+    let turned = weave::<V, LANES, BITS>(vectors);
+    if WAYS > 1 {
+        for (rows, &start) in turned.as_chunks::<WAYS>().0.iter().zip(columns.iter().step_by(WAYS))
+        {
+            for (i, words) in weave::<V, WAYS, PART>(*rows).into_iter().enumerate() {
+                let to = destination.wrapping_add(start.wrapping_add(i * V::BYTES));
+                if STREAM && stream {
+                    // SAFETY: the words of `LANES` rows and some columns, aligned.
+                    unsafe { words.stream(to) };
+                } else {
+                    // SAFETY: the words of `LANES` rows and some columns.
+                    unsafe { words.store(to) };
+                }
+            }
+        }
+    } else if STREAM && stream {
+        for (vector, &start) in turned.into_iter().zip(columns) {
+            // SAFETY: `LANES` rows of one column, aligned.
+            unsafe { vector.stream(destination.wrapping_add(start)) };
+        }
+    } else {
+        for (vector, &start) in turned.into_iter().zip(columns) {
+            // SAFETY: `LANES` rows of one column.
+            unsafe { vector.store(destination.wrapping_add(start)) };
+        }
+    }
+}
+
+/// Where a square is on its way: elements narrower than 32 bits, of which each row is
+/// a line of cache, and so is each column.
+#[repr(align(64))]
+pub(super) struct Square([u8; LINE * LINE]);
+
+/// Transposes rows and columns that are a line of cache each, so that every line is
+/// visited once: where rows or columns are powers of two apart, the nearest cache holds
+/// no more than a few of them.
+///
+/// # Safety
+///
+/// There are `LINE / WIDTH` of each. In each row as many elements can be read, in
+/// each column written, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
+    rows: &[usize],
+    columns: &[usize],
+    source: *const u8,
+    destination: *mut u8,
+    stream: bool,
+    [woven, turned]: &mut [Square; 2],
+) {
+    // SAFETY: the rows, which are `LINE / WIDTH`.
+    match WIDTH {
+        1 => {
+            // SAFETY: as above.
+            unsafe { weave_square::<V, 4, 8>(rows, source, woven) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { weave_square::<V, 2, 16>(rows, source, woven) }
+        }
+    }
+    // SAFETY: the columns, which are as many, and the words of `V`.
+    match V::BYTES / 4 {
+        4 => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 4, STREAM>(woven, columns, destination, stream, turned) }
+        }
+        8 => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 8, STREAM>(woven, columns, destination, stream, turned) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { turn_square::<V, 16, STREAM>(woven, columns, destination, stream, turned) }
+        }
+    }
+}
+
+/// How many words of 32 bits a line has.
+const WORDS_OF_LINE: usize = LINE / 4;
+
+/// Interleaves `WAYS` rows of a square at a time, which makes words of 32 bits. A vector
+/// of words has some columns; those of the same columns are put beside each other.
+///
+/// # Safety
+///
+/// There are `WAYS` times `WORDS_OF_LINE` rows, and a line can be read in each. The CPU
+/// has `V`.
+#[inline(always)]
+unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &[usize],
+    source: *const u8,
+    woven: &mut Square,
+) {
+    for (group, rows) in rows.as_chunks::<WAYS>().0.iter().enumerate() {
+        for part in 0..LINE / V::BYTES {
+            // SAFETY: the CPU has `V`.
+            let mut vectors = [unsafe { V::splat(0) }; WAYS];
+            for (vector, &start) in vectors.iter_mut().zip(rows) {
+                let from = source.wrapping_add(start).wrapping_add(part * V::BYTES);
+                // SAFETY: a part of one row.
+                *vector = unsafe { V::load(from) };
+            }
+            for (i, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+                let at = ((part * WAYS + i) * WORDS_OF_LINE + group) * V::BYTES;
+                // SAFETY: there are `WORDS_OF_LINE` groups of `WAYS` rows, a line each,
+                // which is no more than a square has.
+                unsafe { words.store(woven.0.as_mut_ptr().wrapping_add(at)) };
+            }
+        }
+    }
+}
+
+/// Turns the words of a square, of which a vector has `WORDS`, so that each column has
+/// its own together.
+///
+/// # Safety
+///
+/// `V` has `WORDS`. There are no more columns than lines in a square, and a line can be
+/// written in each, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
+    woven: &Square,
+    columns: &[usize],
+    destination: *mut u8,
+    stream: bool,
+    turned: &mut Square,
+) {
+    let is_line = V::BYTES == LINE;
+    for (block, block_columns) in columns.as_chunks::<WORDS>().0.iter().enumerate() {
+        for part in 0..LINE / V::BYTES {
+            let from = (block * WORDS_OF_LINE + part * WORDS) * V::BYTES;
+            // SAFETY: of each `WORDS` columns there are `WORDS_OF_LINE` vectors in the
+            // square, and `LINE / V::BYTES` parts of `WORDS` are as many.
+            let vectors = unsafe { load_row::<V, WORDS>(woven.0.as_ptr().wrapping_add(from)) };
+            let vectors = weave::<V, WORDS, 32>(vectors);
+            for (i, (vector, &start)) in vectors.into_iter().zip(block_columns).enumerate() {
+                let to = destination.wrapping_add(start);
+                let line = (block * WORDS + i) * LINE + part * V::BYTES;
+                if !is_line {
+                    // SAFETY: a part of one of the lines of the square, of which there is
+                    // one for each column.
+                    unsafe { vector.store(turned.0.as_mut_ptr().wrapping_add(line)) };
+                } else if STREAM && stream {
+                    // SAFETY: a column, aligned.
+                    unsafe { vector.stream(to) };
+                } else {
+                    // SAFETY: a column.
+                    unsafe { vector.store(to) };
+                }
+            }
+        }
+    }
+    if is_line {
+        return;
+    }
+    for (line, &start) in turned.0.as_chunks::<LINE>().0.iter().zip(columns) {
+        let to = destination.wrapping_add(start);
+        for at in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: a part of the line.
+            let part = unsafe { V::load(line.as_ptr().wrapping_add(at)) };
+            if STREAM && stream {
+                // SAFETY: the same part of one column, aligned.
+                unsafe { part.stream(to.wrapping_add(at)) };
+            } else {
+                // SAFETY: the same part of one column.
+                unsafe { part.store(to.wrapping_add(at)) };
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The way through the blocks of a strip, and what is fetched on it.
+
+use super::vector::{LINE, Vector};
+use super::{Place, Strip};
+
+/// Where the blocks of a strip begin, in the order in which to visit them: past
+/// the caches line by line, otherwise as `order` says.
+///
+/// An iterator and no function that takes a closure: what is in a closure the
+/// compiler may leave outside of the function that has the CPU's features.
+pub(super) struct Blocks<'a, const STREAM: bool> {
+    strip: &'a Strip,
+    line: usize,
+    block: usize,
+    order: std::slice::Iter<'a, Place>,
+    /// What is to be fetched while the block last returned is moved.
+    pub(super) ahead: Ahead,
+    /// Past the caches, where that is.
+    near: Further,
+    far: Further,
+}
+
+/// How far it is, in bytes of the source, from what is read to what is fetched meanwhile.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ahead {
+    pub(super) near: usize,
+    /// Past the caches only.
+    pub(super) far: usize,
+}
+
+impl Ahead {
+    /// Fetches what is ahead of an address: the near line to where it is read from, and past
+    /// the caches the far one from memory.
+    #[inline(always)]
+    pub(super) fn fetch<V: Vector, const STREAM: bool>(self, at: *const u8) {
+        if STREAM {
+            V::prefetch::<2>(at.wrapping_add(self.far));
+        }
+        V::prefetch::<1>(at.wrapping_add(self.near));
+    }
+
+    /// The same of so many bytes.
+    #[inline(always)]
+    pub(super) fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {
+        for line in 0..bytes.div_ceil(LINE) {
+            self.fetch::<V, STREAM>(at.wrapping_add(line * LINE));
+        }
+    }
+}
+
+/// How far it is to the block that follows after some others.
+struct Further {
+    /// While that is on the same line, which it is for all but so many blocks.
+    on_line: usize,
+    last_blocks: usize,
+    /// For these.
+    on_next: usize,
+}
+
+impl Further {
+    /// So many blocks on. These are hints, where they lead does not matter: behind the last
+    /// line it goes on as if there were another one, which there mostly is.
+    #[inline(always)]
+    fn new(strip: &Strip, blocks: usize) -> Self {
+        let (lines, blocks) = if strip.lines > 1 && strip.blocks > 0 {
+            (blocks / strip.blocks, blocks % strip.blocks)
+        } else {
+            (0, blocks)
+        };
+        let Place { source, .. } = strip.place(lines, blocks);
+        let line = strip.source_line.wrapping_sub(strip.blocks.wrapping_mul(strip.source_step));
+        Self {
+            on_line: source,
+            last_blocks: if strip.lines > 1 { blocks } else { 0 },
+            on_next: source.wrapping_add(line),
+        }
+    }
+
+    /// From that block of a line of so many.
+    #[inline(always)]
+    fn from(&self, block: usize, blocks: usize) -> usize {
+        if block + self.last_blocks < blocks { self.on_line } else { self.on_next }
+    }
+}
+
+/// Where both sides have room in the caches, one of so many blocks is written through
+/// them, while the others are on their way to memory. A power of two, as the number of
+/// blocks in a line mostly is: then it is the same columns or rows in every line.
+const KEPT_ONE_OF: usize = 4;
+
+/// How many bytes ahead of those that are streamed the source is fetched into the nearest
+/// cache, and into the second one, which asks memory for more lines at a time.
+pub(super) const NEAR_AHEAD: usize = 4096;
+const FAR_AHEAD: usize = 32768;
+
+/// The blocks of a strip, of so many bytes each.
+#[inline(always)]
+pub(super) fn blocks<'a, const STREAM: bool>(
+    strip: &'a Strip,
+    order: &'a [Place],
+    bytes: usize,
+) -> Blocks<'a, STREAM> {
+    let bytes = bytes.max(1);
+    Blocks {
+        strip,
+        line: 0,
+        block: 0,
+        order: order.iter(),
+        ahead: Ahead::default(),
+        near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
+        far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
+    }
+}
+
+impl<const STREAM: bool> Blocks<'_, STREAM> {
+    /// Past the caches: whether the block last returned is written through them all the
+    /// same.
+    #[inline(always)]
+    pub(super) fn keeps(&self) -> bool {
+        let visited = self.line.wrapping_mul(self.strip.blocks).wrapping_add(self.block);
+        STREAM && self.strip.keeps_some && visited.is_multiple_of(KEPT_ONE_OF)
+    }
+}
+
+impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
+    type Item = Place;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Place> {
+        if !STREAM {
+            let place = self.order.next().copied()?;
+            let next = self.order.as_slice().get(1).copied().unwrap_or(place);
+            self.ahead.near = next.source.wrapping_sub(place.source);
+            return Some(place);
+        }
+        let strip = self.strip;
+        if self.block == strip.blocks {
+            self.block = 0;
+            self.line += 1;
+        }
+        if self.line >= strip.lines || strip.blocks == 0 {
+            return None;
+        }
+        let place = strip.place(self.line, self.block);
+        self.ahead = Ahead {
+            near: self.near.from(self.block, strip.blocks),
+            far: self.far.from(self.block, strip.blocks),
+        };
+        self.block += 1;
+        Some(place)
+    }
+}
