@@ -39,11 +39,11 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
-            let (ahead, keeps) = (places.ahead, places.keeps());
+            let (ahead, kept) = (places.ahead, places.kept());
             let (source, destination) = place.of(source, destination);
             // SAFETY: a block of the strip has `columns` bytes on both sides; the
             // CPU has `V`.
-            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, keeps) };
+            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, kept) };
             // SAFETY: and `pad` behind them.
             unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
         }
@@ -68,8 +68,9 @@ impl<const STREAM: bool> Make for CopyRun<STREAM> {
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
-/// vectors, fetching what is `ahead` of it. A run that it `keeps` it does not
-/// stream but for what is left behind each [`STRAIGHT`] bytes from an aligned place on.
+/// vectors, fetching what is `ahead` of it. A run that is `kept` it does not stream but for
+/// what is left behind each [`STRAIGHT`] bytes from an aligned place on, and fetches the lines
+/// so far ahead of it in the destination.
 ///
 /// # Safety
 ///
@@ -80,7 +81,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     destination: *mut u8,
     count: usize,
     ahead: Ahead,
-    keeps: bool,
+    kept: Option<usize>,
 ) {
     if count < V::BYTES {
         // SAFETY: by the contract of this function.
@@ -98,7 +99,8 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
     while STREAM && at + STRAIGHT <= count {
         let (from, to) = (source.wrapping_add(at), destination.wrapping_add(at));
-        if keeps {
+        if let Some(kept) = kept {
+            Ahead { near: kept, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT);
             // SAFETY: so many bytes of the run.
             unsafe { copy_straight::<V, false>(from, to, ahead) };
         } else {

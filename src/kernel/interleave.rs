@@ -69,18 +69,21 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
-            let keeps = stream && places.keeps();
-            let stream = stream && !keeps;
+            let kept = if stream { places.kept() } else { None };
+            let stream = stream && kept.is_none();
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
             let mut column = 0;
-            if (!STREAM || keeps) && full {
+            if (!STREAM || kept.is_some()) && full {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                     let to = destination.wrapping_add(column * WAYS * WIDTH);
                     let at = column * WIDTH;
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
                     rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
+                    if let Some(kept) = kept {
+                        Ahead { near: kept, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT);
+                    }
                     column += STRAIGHT / WAYS / WIDTH;
                 }
             }
@@ -340,11 +343,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
-            let keeps = stream && places.keeps();
-            let stream = stream && !keeps;
+            let kept = if stream { places.kept() } else { None };
+            let stream = stream && kept.is_none();
             let (source, destination) = place.of(source, destination);
             let mut column = 0;
-            if (!STREAM || keeps) && strip.rows == WAYS {
+            if (!STREAM || kept.is_some()) && strip.rows == WAYS {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                     let from = source.wrapping_add(column * WAYS * WIDTH);
                     let to = destination.wrapping_add(column * WIDTH);
@@ -352,6 +355,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
                     ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
+                    for row in 0..if kept.is_some() { WAYS } else { 0 } {
+                        let near = kept.unwrap_or_default();
+                        let to = to.wrapping_add(row.wrapping_mul(stride));
+                        Ahead { near, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
+                    }
                     column += STRAIGHT / WAYS / WIDTH;
                 }
                 if column == strip.columns {

@@ -40,8 +40,6 @@ mod turn;
 mod vector;
 mod walk;
 
-pub(crate) use vector::STRAIGHT;
-
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod portable;
@@ -269,9 +267,9 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Of a transpose: no cache has room for its sides.
     pub(crate) is_far: bool,
-    /// Where it is written past the caches, and its blocks begin where lines do: some of them
-    /// are not.
-    pub(crate) keeps_some: bool,
+    /// Where it is written past the caches, and its blocks begin where lines do: one of so
+    /// many blocks of a line is not. None, if 0.
+    pub(crate) kept_one_of: usize,
 }
 
 impl Strip {

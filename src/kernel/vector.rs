@@ -184,7 +184,7 @@ fn unweave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(
 
 /// So many bytes are moved without a loop, where they stay in the caches: an instruction
 /// that goes along a run teaches the prefetchers to go on behind its end.
-pub(crate) const STRAIGHT: usize = 512;
+pub(super) const STRAIGHT: usize = 512;
 
 /// The bytes of a line of the caches.
 pub(super) const LINE: usize = 64;

@@ -18,6 +18,9 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     /// Past the caches, where that is.
     near: Further,
     far: Further,
+    /// Of so many blocks of each line, some are written through them all the same.
+    kept: Further,
+    among: usize,
 }
 
 /// How far it is, in bytes of the source, from what is read to what is fetched meanwhile.
@@ -83,15 +86,14 @@ impl Further {
     }
 }
 
-/// Where both sides have room in the caches, one of so many blocks is written through
-/// them, while the others are on their way to memory. A power of two, as the number of
-/// blocks in a line mostly is: then it is the same columns or rows in every line.
-const KEPT_ONE_OF: usize = 4;
-
 /// How many bytes ahead of those that are streamed the source is fetched into the nearest
 /// cache, and into the second one, which asks memory for more lines at a time.
 pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
+
+/// From one block that is written through the caches to the one after the next, whose lines
+/// are fetched: they may be in none.
+const KEPT_AHEAD: usize = 2;
 
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
@@ -101,6 +103,13 @@ pub(super) fn blocks<'a, const STREAM: bool>(
     bytes: usize,
 ) -> Blocks<'a, STREAM> {
     let bytes = bytes.max(1);
+    let among = strip.blocks - strip.blocks.checked_rem(strip.kept_one_of).unwrap_or_default();
+    let written = Strip {
+        blocks: among,
+        source_line: strip.destination_line,
+        source_step: strip.destination_step,
+        ..*strip
+    };
     Blocks {
         strip,
         line: 0,
@@ -109,16 +118,24 @@ pub(super) fn blocks<'a, const STREAM: bool>(
         ahead: Ahead::default(),
         near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
         far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
+        kept: Further::new(&written, KEPT_AHEAD * strip.kept_one_of),
+        among,
     }
 }
 
 impl<const STREAM: bool> Blocks<'_, STREAM> {
-    /// Past the caches: whether the block last returned is written through them all the
-    /// same.
+    /// Past the caches, if the block last returned is written through them all the same: how
+    /// far it is, in the destination, to the one whose lines are fetched meanwhile.
     #[inline(always)]
-    pub(super) fn keeps(&self) -> bool {
-        let visited = self.line.wrapping_mul(self.strip.blocks).wrapping_add(self.block);
-        STREAM && self.strip.keeps_some && visited.is_multiple_of(KEPT_ONE_OF)
+    pub(super) fn kept(&self) -> Option<usize> {
+        let Strip { lines, kept_one_of, .. } = *self.strip;
+        if !STREAM || !self.block.is_multiple_of(kept_one_of) {
+            return None;
+        }
+        let before = self.line.wrapping_mul(self.among).wrapping_add(self.block - 1);
+        let is_there =
+            before.wrapping_add(KEPT_AHEAD * kept_one_of) < lines.wrapping_mul(self.among);
+        Some(if is_there { self.kept.from(self.block - 1, self.among) } else { 0 })
     }
 }
 

@@ -18,7 +18,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, STRAIGHT, Strip, kernel};
+use crate::kernel::{BlockOp, Strip, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -191,13 +191,7 @@ fn leaves(
     let loops = extents(loops);
     let stages = Stages::default();
     let leaf = Leaf { source, destination, loops, op: block.op, strip, stages };
-    let parts = if !elements.stores.of_runs() {
-        leaf.split()?
-    } else if elements.stores.keep_some() {
-        leaf.in_pieces()
-    } else {
-        vec![leaf]
-    };
+    let parts = if !elements.stores.of_runs() { leaf.split()? } else { vec![leaf] };
     leaves.splice(0..0, parts);
     Some(leaves)
 }
@@ -237,37 +231,6 @@ impl Leaf {
             }
         }
         Some(leaves)
-    }
-
-    /// The same with long runs cut into blocks, of which some are written in another way
-    /// than the others, and their rests behind them. Runs that are many in two directions
-    /// are left as they are.
-    fn in_pieces(self) -> Vec<Leaf> {
-        let strip = self.strip;
-        if self.op != BlockOp::Copy || strip.pad > 0 || strip.columns <= STRAIGHT {
-            return vec![self];
-        }
-        let runs = match (strip.lines, strip.blocks) {
-            (_, 1) => strip,
-            (1, lines) => Strip {
-                lines,
-                source_line: strip.source_step,
-                destination_line: strip.destination_step,
-                ..strip
-            },
-            _ => return vec![self],
-        };
-        let pieces = |(first, blocks, columns): (usize, usize, usize)| {
-            let mut leaf = self.clone();
-            leaf.source = leaf.source.wrapping_add(bits(first, 1));
-            leaf.destination = leaf.destination.wrapping_add(bits(first, 1));
-            let (source_step, destination_step) = (columns, columns);
-            leaf.strip = Strip { blocks, source_step, destination_step, columns, ..runs };
-            leaf
-        };
-        let (whole, rest) = (strip.columns / STRAIGHT, strip.columns % STRAIGHT);
-        let parts = [(0, whole, STRAIGHT), (whole * STRAIGHT, 1, rest)];
-        parts.into_iter().filter(|&(_, _, columns)| columns > 0).map(pieces).collect()
     }
 }
 

@@ -194,7 +194,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
                 let bytes = (step.cast_signed() / 8).cast_unsigned();
                 strip.next = usize::try_from(bytes).unwrap_or_default();
             }
-            strip.keeps_some = stream && op.goes_by_order() && stores.keep_some();
+            strip.kept_one_of = if stream { stores.kept_one_of(&strip, op) } else { 0 };
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }

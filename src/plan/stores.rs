@@ -5,7 +5,7 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
-use crate::kernel::BlockOp;
+use crate::kernel::{BlockOp, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
@@ -15,6 +15,16 @@ const RUNS: u64 = 12 << 20;
 /// caches have room for the source and for these, and take them while memory takes the
 /// others.
 const ALL_RUNS: u64 = 24 << 20;
+
+/// One of so many blocks of a line: the same columns or rows in every line, so that these are
+/// written in one way from end to end.
+const KEPT_ONE_OF: usize = 4;
+
+/// What is written through the caches must not look to prefetchers as if it went on where
+/// they are passed by: it is parts of strips of so many bytes at least, and no runs that
+/// follow each other within a page.
+const KEPT_OF: usize = 32 << 10;
+const PAGE: usize = 4096;
 
 /// Transposes with fewer bytes than this on both sides together stay in the near caches;
 /// others are written past the caches.
@@ -45,10 +55,23 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= RUNS)
     }
 
-    /// Whether some of the runs that are written past the caches are not. Who asks for
-    /// that gets it for all of them.
-    pub(super) fn keep_some(self) -> bool {
-        self.asked.is_none() && self.of_runs() && self.both_bytes < ALL_RUNS
+    /// Where one of so many blocks of a line of a strip, which is written past the caches, is
+    /// not; 0 for none. Who asks for that gets it for all of them.
+    pub(super) fn kept_one_of(self, strip: &Strip, op: BlockOp) -> usize {
+        let has_room = self.asked.is_none() && self.both_bytes < ALL_RUNS;
+        if !has_room || !op.goes_by_order() || strip.blocks < 2 {
+            return 0;
+        }
+        let bytes_of = |blocks: usize| {
+            let runs = strip.destination_runs(op)?;
+            runs.count.checked_mul(runs.bytes)?.checked_mul(blocks)
+        };
+        let are_one_run = bytes_of(1) == Some(strip.destination_step);
+        let all = strip.blocks.checked_mul(strip.lines).and_then(bytes_of);
+        if all < Some(KEPT_OF) || are_one_run && strip.destination_step < PAGE {
+            return 0;
+        }
+        KEPT_ONE_OF.min(strip.blocks)
     }
 
     /// Whether the sides of a transpose stay in the near caches.
