@@ -2,7 +2,11 @@
 //!
 //! Only whole lines can be written past the caches, but a row of an array with odd bounds,
 //! or any part of an array in a buffer that is not aligned, begins and ends within one.
-//! What a block writes then ends within a line that another block goes on with. So blocks
+//! What a block writes then ends within a line that another block goes on with, for which
+//! it is kept.
+//!
+//! Where lines can be made one by one ([`Lines`]), those within a run go to their places,
+//! and the ones that two runs share are made in memory. Otherwise ([`Make`]) blocks
 //! are made in memory that the nearest cache holds, each run as far from the beginning of
 //! a line as where it belongs. From there whole lines go to their places, and what is left
 //! of the last one is kept for the run that goes on there:
@@ -23,14 +27,18 @@ use std::mem::MaybeUninit;
 
 use super::vector::{LINE, Vector, put};
 use super::walk::{Blocks, blocks};
-use super::{BlockOp, Runs, Strip, scalar};
+use super::{BlockOp, Place, Runs, Strip, scalar};
 
 /// The lines of memory that blocks are made in.
 const MADE: usize = 128;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
-/// go on with them. With `MADE` that is 40 KiB of the stack.
-const KEPT: usize = 256;
+/// go on with them. With `MADE`, or with a line before and one behind each of the latter,
+/// that are 24 or 32 KiB of the stack.
+const KEPT: usize = 128;
+
+/// At most so many bytes between two runs are fetched.
+const BETWEEN: usize = 512;
 
 /// Lines of the caches.
 #[repr(C, align(64))]
@@ -38,10 +46,6 @@ pub(super) struct CacheLines<const COUNT: usize>([[u8; LINE]; COUNT]);
 
 /// An op whose blocks can be made apart from where they belong.
 pub(super) trait Make {
-    /// Whether it copies. Then only the first and the last line of a block are made, and the
-    /// others taken from the source.
-    const COPIES: bool = false;
-
     /// Makes one block of a strip.
     ///
     /// # Safety
@@ -49,6 +53,24 @@ pub(super) trait Make {
     /// A block of the strip can be read and written there; what it writes is whole lines, and
     /// its columns are those of a vector at least. The CPU has `V`.
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
+}
+
+/// An op whose runs can be made line by line, from any element on.
+pub(super) trait Lines {
+    /// Makes a line of a block: that which begins so many bytes behind the beginning of one of
+    /// its runs. `STREAM` writes it past the caches.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read, and has as many runs, and as many bytes in each; there is a whole
+    /// element at `at`. A line can be written, and for `STREAM` it is one of the caches'. The
+    /// CPU has `V`.
+    unsafe fn line<V: Vector, const STREAM: bool>(
+        source: *const u8,
+        run: usize,
+        at: usize,
+        to: *mut u8,
+    );
 }
 
 /// How blocks lie in the memory that they are made in.
@@ -67,6 +89,8 @@ pub(super) struct Carry {
     block_step: usize,
     /// What the op takes for the distance of its rows there.
     row_stride: usize,
+    /// Whether runs are rows of the op, not all of them together.
+    are_rows: bool,
 }
 
 impl Carry {
@@ -116,6 +140,7 @@ impl Carry {
             run_step,
             block_step,
             row_stride,
+            are_rows: !rows_join,
         })
     }
 
@@ -133,14 +158,143 @@ impl Carry {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let at_once = if self.is_joined { strip.blocks } else { KEPT / self.written.count };
-        let mut first = 0;
-        while first < strip.blocks {
-            let part = Strip { blocks: at_once.min(strip.blocks - first), ..*strip };
-            let (source, destination) = strip.place(0, first).of(source, destination);
+        for (part, place) in self.parts(strip) {
+            let (source, destination) = place.of(source, destination);
             // SAFETY: some of the blocks of each line, or all.
             unsafe { self.run_part::<M, V>(&part, source, destination) };
-            first += at_once;
+        }
+    }
+
+    /// A strip in parts that have no more blocks in a line than lines can be kept for.
+    #[inline(always)]
+    fn parts(&self, strip: &Strip) -> impl Iterator<Item = (Strip, Place)> {
+        let strip = *strip;
+        let at_once = if self.is_joined { strip.blocks } else { KEPT / self.written.count };
+        (0..strip.blocks).step_by(at_once.max(1)).map(move |first| {
+            let blocks = at_once.min(strip.blocks - first);
+            (Strip { blocks, ..strip }, strip.place(0, first))
+        })
+    }
+
+    /// Whether [`Lines`] can do it for elements of so many bytes, which do not lie across lines,
+    /// and does it with less work: the lines at the ends of a run are made twice.
+    #[inline(always)]
+    pub(super) fn is_by_lines(&self, strip: &Strip, element: usize, destination: *mut u8) -> bool {
+        let steps = strip.destination_line | strip.destination_step | self.written.stride;
+        self.are_rows
+            && self.written.bytes >= 4 * LINE
+            && (destination.addr() | steps).is_multiple_of(element)
+    }
+
+    /// Does a strip whose runs can be made line by line.
+    ///
+    /// # Safety
+    ///
+    /// By the contract of [`kernel`](super) for the strip that this was made for and the op
+    /// of `L`, for whose elements [`is_by_lines`](Carry::is_by_lines). The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn run_by_lines<L: Lines, V: Vector>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        for (part, place) in self.parts(strip) {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: some of the blocks of each line, or all.
+            unsafe { self.run_part_by_lines::<L, V>(&part, source, destination) };
+        }
+    }
+
+    /// The same for no more blocks in a line than lines can be kept for.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn run_part_by_lines<L: Lines, V: Vector>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let Runs { count, stride, bytes } = self.written;
+        let mut first_lines = MaybeUninit::<CacheLines<KEPT>>::uninit();
+        // Three for each run: the line in which it goes on, and room before and behind it.
+        let mut ends = MaybeUninit::<CacheLines<{ 3 * KEPT }>>::uninit();
+        let ends = ends.as_mut_ptr().cast::<u8>();
+        let kept = Kept {
+            first_lines: first_lines.as_mut_ptr().cast(),
+            last_lines: ends.wrapping_add(LINE),
+            last_step: 3 * LINE,
+        };
+        let runs = if self.is_joined { count } else { count * strip.blocks };
+        // SAFETY: no more runs than there is room for.
+        unsafe { scalar::fill(ends, 0, 3 * LINE * runs) };
+
+        let at_once = if self.is_joined { 1 } else { strip.blocks };
+        let mut ahead = blocks::<true>(strip, &[], count * bytes);
+        let mut begins = 0;
+        for line in 0..strip.lines {
+            for first in (0..strip.blocks).step_by(at_once.max(1)) {
+                let goes_on = line > begins || self.is_joined && first > 0;
+                if line == begins && first == 0 {
+                    self.fetch_ends::<V>(strip, strip.place(line, 0).of(source, destination).1);
+                }
+                // The first bytes of all runs before the first line of any is needed: what has
+                // just been stored in parts cannot be loaded as a whole before the core has
+                // finished with it.
+                for block in 0..at_once {
+                    let (from, to) = strip.place(line, first + block).of(source, destination);
+                    for row in 0..count {
+                        let within = to.wrapping_add(row.wrapping_mul(stride)).addr() % LINE;
+                        let last_line = kept.last_line(block * count + row);
+                        // SAFETY: the first bytes of a run, to behind what is kept of the line.
+                        unsafe {
+                            L::line::<V, false>(from, row, 0, last_line.wrapping_add(within))
+                        };
+                    }
+                }
+                for block in 0..at_once {
+                    let Some(place) = ahead.next() else { return };
+                    let (from, to) = place.of(source, destination);
+                    let mut fetched = from;
+                    for row in 0..count {
+                        let to = to.wrapping_add(row.wrapping_mul(stride));
+                        let run = block * count + row;
+                        let (within, last_line) = (to.addr() % LINE, kept.last_line(run));
+                        ahead.ahead.fetch::<V, true>(fetched);
+                        if goes_on || within == 0 {
+                            // SAFETY: a whole line.
+                            unsafe { copy_line::<V, true>(last_line, line_of(to)) };
+                        } else {
+                            // SAFETY: the line in which a run begins.
+                            unsafe { copy_line::<V, false>(last_line, kept.first_line(run)) };
+                        }
+                        let mut at = LINE - within;
+                        while at + LINE <= bytes {
+                            fetched = fetched.wrapping_add(LINE);
+                            ahead.ahead.fetch::<V, true>(fetched);
+                            // SAFETY: a line within the run, to where it belongs.
+                            unsafe { L::line::<V, true>(from, row, at, to.wrapping_add(at)) };
+                            at += LINE;
+                        }
+                        fetched = fetched.wrapping_add(LINE);
+                        if within > 0 {
+                            let end = last_line.wrapping_add(within).wrapping_sub(LINE);
+                            // SAFETY: the last bytes of the run, so that those of the line in
+                            // which it ends are where that one begins.
+                            unsafe { L::line::<V, false>(from, row, bytes - LINE, end) };
+                        }
+                    }
+                }
+            }
+            if line + 1 == strip.lines || self.is_joined && !self.lines_join {
+                let (_, to) = strip.place(begins, 0).of(source, destination);
+                // SAFETY: the ends of all runs since then.
+                unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
+                begins = line + 1;
+            }
         }
     }
 
@@ -164,6 +318,7 @@ impl Carry {
         let kept = Kept {
             first_lines: first_lines.as_mut_ptr().cast(),
             last_lines: last_lines.as_mut_ptr().cast(),
+            last_step: LINE,
         };
         let used =
             if self.is_joined { count * self.run_step } else { self.group * self.block_step };
@@ -186,6 +341,9 @@ impl Carry {
                     first: if self.is_joined { 0 } else { first },
                     goes_on: line > begins || self.is_joined && first > 0,
                 };
+                if line == begins && first == 0 {
+                    self.fetch_ends::<V>(strip, to);
+                }
                 if group.goes_on {
                     // SAFETY: lines that were kept, to before the runs that go on with them.
                     unsafe { self.begin::<V>(&group, &kept) };
@@ -197,7 +355,7 @@ impl Carry {
                     unsafe { M::make::<V>(&in_memory, from, to) };
                 }
                 // SAFETY: the blocks that were made, to where they belong.
-                unsafe { self.take::<M, V>(strip, &group, source, &mut ahead, &kept) };
+                unsafe { self.take::<V>(strip, &group, source, &mut ahead, &kept) };
                 // SAFETY: what is left of their runs.
                 unsafe { self.keep::<V>(&group, &kept) };
                 first += blocks;
@@ -208,6 +366,33 @@ impl Carry {
                 // SAFETY: the ends of all runs since then.
                 unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
                 begins = line + 1;
+            }
+        }
+    }
+
+    /// Fetches the lines in which runs begin and end, and what lies between two of them if that
+    /// is little: it is written through the caches, and what is streamed meanwhile would have to
+    /// wait for these lines.
+    #[inline(always)]
+    fn fetch_ends<V: Vector>(&self, strip: &Strip, to: *mut u8) {
+        let Runs { count, stride, bytes } = self.written;
+        let (bytes, blocks) = if !self.is_joined {
+            (bytes * strip.lines, strip.blocks)
+        } else if self.lines_join {
+            (bytes * strip.blocks * strip.lines, 1)
+        } else {
+            (bytes * strip.blocks, 1)
+        };
+        let between = stride.saturating_sub(bytes).min(BETWEEN);
+        for block in 0..blocks {
+            for row in 0..count {
+                let start = block.wrapping_mul(strip.destination_step);
+                let start = to.wrapping_add(start.wrapping_add(row.wrapping_mul(stride)));
+                V::prefetch::<2>(start);
+                let end = start.wrapping_add(bytes);
+                for at in (0..=between).step_by(LINE) {
+                    V::prefetch::<2>(end.wrapping_add(at));
+                }
             }
         }
     }
@@ -263,7 +448,7 @@ impl Carry {
     ///
     /// The group was begun and made. The CPU has `V`.
     #[inline(always)]
-    unsafe fn take<M: Make, V: Vector>(
+    unsafe fn take<V: Vector>(
         &self,
         strip: &Strip,
         group: &Group,
@@ -304,14 +489,8 @@ impl Carry {
                     at = LINE;
                 }
                 while at < bytes {
-                    let inner = M::COPIES && at > 0;
-                    let from = if inner {
-                        source.wrapping_add(at - before)
-                    } else {
-                        made.wrapping_add(at)
-                    };
-                    // SAFETY: a line of which all was made, or of the source, to where it belongs.
-                    unsafe { copy_line::<V, true>(from, to.wrapping_add(at)) };
+                    // SAFETY: a line of which all was made, to where it belongs.
+                    unsafe { copy_line::<V, true>(made.wrapping_add(at), to.wrapping_add(at)) };
                     ahead.ahead.fetch::<V, true>(fetched.wrapping_add(at));
                     at += LINE;
                 }
@@ -415,6 +594,8 @@ struct Group {
 struct Kept {
     first_lines: *mut u8,
     last_lines: *mut u8,
+    /// From one of the latter to the next.
+    last_step: usize,
 }
 
 impl Kept {
@@ -425,7 +606,7 @@ impl Kept {
 
     #[inline(always)]
     fn last_line(&self, run: usize) -> *mut u8 {
-        self.last_lines.wrapping_add(run * LINE)
+        self.last_lines.wrapping_add(run * self.last_step)
     }
 }
 

@@ -3,9 +3,9 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::carry::{Carry, Make};
+use super::carry::{Carry, Lines, copy_line};
 use super::scalar::{self, from, to};
-use super::vector::{LINE, STRAIGHT, Vector, put, streams};
+use super::vector::{STRAIGHT, Vector, put, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
 
@@ -35,7 +35,7 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
             && let Some(carry) = Carry::new(strip, BlockOp::Copy)
         {
             // SAFETY: the same strip and op, whose columns are whole lines.
-            return unsafe { carry.run::<Self, V>(strip, source, destination) };
+            return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
@@ -50,20 +50,16 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     }
 }
 
-impl<const STREAM: bool> Make for CopyRun<STREAM> {
-    const COPIES: bool = true;
-
+impl<const STREAM: bool> Lines for CopyRun<STREAM> {
     #[inline(always)]
-    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let last = strip.columns - LINE;
-        for at in (0..LINE).step_by(V::BYTES) {
-            for at in [at, last + at] {
-                // SAFETY: within the first line of a block of so many lines, or the last one.
-                let vector = unsafe { V::load(source.wrapping_add(at)) };
-                // SAFETY: the same place in the destination.
-                unsafe { vector.store(destination.wrapping_add(at)) };
-            }
-        }
+    unsafe fn line<V: Vector, const PAST: bool>(
+        source: *const u8,
+        _: usize,
+        at: usize,
+        to: *mut u8,
+    ) {
+        // SAFETY: a line of the run, to where it belongs.
+        unsafe { copy_line::<V, PAST>(source.wrapping_add(at), to) };
     }
 }
 

@@ -3,9 +3,9 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::carry::{Carry, Make};
+use super::carry::{Carry, Lines, Make};
 use super::scalar::{self, from, to};
-use super::vector::{STRAIGHT, Vector, load_row, streams, unweave, weave};
+use super::vector::{LINE, STRAIGHT, Vector, load_row, put, streams, unweave, weave};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
 
@@ -336,6 +336,10 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         if STREAM && !stream {
             let ways = u32::try_from(WAYS).unwrap_or_default();
             if let Some(carry) = Carry::new(strip, BlockOp::Deinterleave { ways, bits: BITS }) {
+                if carry.is_by_lines(strip, WIDTH, destination) {
+                    // SAFETY: the same strip and op.
+                    return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
+                }
                 // SAFETY: the same strip and op, with columns for a vector.
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
@@ -431,5 +435,28 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         // SAFETY: by the contract of this function.
         unsafe { Self::block::<V>(strip, source, destination, 0, None, false) };
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Lines
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn line<V: Vector, const PAST: bool>(
+        source: *const u8,
+        run: usize,
+        at: usize,
+        to: *mut u8,
+    ) {
+        for part in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: the words of a vector of the line.
+            let words = unsafe { load_row::<V, WAYS>(source.wrapping_add((at + part) * WAYS)) };
+            for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                if row == run {
+                    // SAFETY: a part of the line, aligned where that matters.
+                    unsafe { put::<V, PAST>(vector, to.wrapping_add(part)) };
+                }
+            }
+        }
     }
 }
