@@ -33,11 +33,11 @@ use super::{BlockOp, Place, Runs, Strip, scalar};
 const MADE: usize = 128;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
-/// go on with them. With `MADE`, or with a line before and one behind each of the latter,
-/// that are 24 or 32 KiB of the stack.
+/// go on with them. With `MADE`, and with a line before and one behind each of the latter,
+/// that is up to 40 KiB of the stack.
 const KEPT: usize = 128;
 
-/// At most so many bytes between two runs are fetched.
+/// So many bytes between two runs are little, and fetched.
 const BETWEEN: usize = 512;
 
 /// Lines of the caches.
@@ -58,14 +58,14 @@ pub(super) trait Make {
 /// An op whose runs can be made line by line, from any element on.
 pub(super) trait Lines {
     /// Makes a line of a block: that which begins so many bytes behind the beginning of one of
-    /// its runs. `STREAM` writes it past the caches.
+    /// its runs. `PAST` writes it past the caches; otherwise `to` may be anywhere.
     ///
     /// # Safety
     ///
-    /// The block can be read, and has as many runs, and as many bytes in each; there is a whole
-    /// element at `at`. A line can be written, and for `STREAM` it is one of the caches'. The
-    /// CPU has `V`.
-    unsafe fn line<V: Vector, const STREAM: bool>(
+    /// The block can be read; it has that run, in which an element begins at `at` and a line is
+    /// left. As many bytes can be written, and for `PAST` they are a line of the caches. The CPU
+    /// has `V`.
+    unsafe fn line<V: Vector, const PAST: bool>(
         source: *const u8,
         run: usize,
         at: usize,
@@ -176,14 +176,18 @@ impl Carry {
         })
     }
 
-    /// Whether [`Lines`] can do it for elements of so many bytes, which do not lie across lines,
-    /// and does it with less work: the lines at the ends of a run are made twice.
+    /// Whether [`Lines`] can do it for elements of so many bytes: they do not lie across lines,
+    /// and runs are rows.
     #[inline(always)]
     pub(super) fn is_by_lines(&self, strip: &Strip, element: usize, destination: *mut u8) -> bool {
         let steps = strip.destination_line | strip.destination_step | self.written.stride;
-        self.are_rows
-            && self.written.bytes >= 4 * LINE
-            && (destination.addr() | steps).is_multiple_of(element)
+        self.are_rows && (destination.addr() | steps).is_multiple_of(element)
+    }
+
+    /// Whether that is less work: the lines at the ends of a run are made twice.
+    #[inline(always)]
+    pub(super) fn has_long_runs(&self) -> bool {
+        self.written.bytes >= 4 * LINE
     }
 
     /// Does a strip whose runs can be made line by line.
@@ -191,7 +195,7 @@ impl Carry {
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for the strip that this was made for and the op
-    /// of `L`, for whose elements [`is_by_lines`](Carry::is_by_lines). The CPU has `V`.
+    /// of `L`, and [`is_by_lines`](Carry::is_by_lines) is true of its elements. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn run_by_lines<L: Lines, V: Vector>(
         &self,
@@ -229,8 +233,10 @@ impl Carry {
             last_step: 3 * LINE,
         };
         let runs = if self.is_joined { count } else { count * strip.blocks };
-        // SAFETY: no more runs than there is room for.
-        unsafe { scalar::fill(ends, 0, 3 * LINE * runs) };
+        for run in 0..runs {
+            // SAFETY: a line of one of no more runs than there is room for.
+            unsafe { scalar::fill(kept.last_line(run), 0, LINE) };
+        }
 
         let at_once = if self.is_joined { 1 } else { strip.blocks };
         let mut ahead = blocks::<true>(strip, &[], count * bytes);
@@ -371,8 +377,8 @@ impl Carry {
     }
 
     /// Fetches the lines in which runs begin and end, and what lies between two of them if that
-    /// is little: it is written through the caches, and what is streamed meanwhile would have to
-    /// wait for these lines.
+    /// is little: mostly it is written through the caches, and what is streamed behind it has
+    /// to wait for these lines.
     #[inline(always)]
     fn fetch_ends<V: Vector>(&self, strip: &Strip, to: *mut u8) {
         let Runs { count, stride, bytes } = self.written;
@@ -383,13 +389,21 @@ impl Carry {
         } else {
             (bytes * strip.blocks, 1)
         };
-        let between = stride.saturating_sub(bytes).min(BETWEEN);
+        let between = stride.wrapping_sub(bytes);
+        if between == 0 {
+            // What two runs share is streamed.
+            return;
+        }
+        let between = if between <= BETWEEN { between } else { 0 };
         for block in 0..blocks {
             for row in 0..count {
                 let start = block.wrapping_mul(strip.destination_step);
                 let start = to.wrapping_add(start.wrapping_add(row.wrapping_mul(stride)));
-                V::prefetch::<2>(start);
                 let end = start.wrapping_add(bytes);
+                if start.addr().is_multiple_of(LINE) && between == 0 {
+                    continue;
+                }
+                V::prefetch::<2>(start);
                 for at in (0..=between).step_by(LINE) {
                     V::prefetch::<2>(end.wrapping_add(at));
                 }
@@ -640,7 +654,7 @@ pub(super) unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, t
     for part in (0..LINE).step_by(V::BYTES) {
         // SAFETY: a part of the line.
         let vector = unsafe { V::load(from.wrapping_add(part)) };
-        // SAFETY: as above; a line is aligned for every vector.
+        // SAFETY: as above; a line of the caches is aligned for every vector.
         unsafe { put::<V, STREAM>(vector, to.wrapping_add(part)) };
     }
 }

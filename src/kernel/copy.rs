@@ -34,7 +34,7 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
             && !streams::<V>(strip, destination, 0)
             && let Some(carry) = Carry::new(strip, BlockOp::Copy)
         {
-            // SAFETY: the same strip and op, whose columns are whole lines.
+            // SAFETY: the same strip and op, which has one run of bytes.
             return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns);

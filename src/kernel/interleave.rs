@@ -336,7 +336,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         if STREAM && !stream {
             let ways = u32::try_from(WAYS).unwrap_or_default();
             if let Some(carry) = Carry::new(strip, BlockOp::Deinterleave { ways, bits: BITS }) {
-                if carry.is_by_lines(strip, WIDTH, destination) {
+                // Each line of a row takes words of all of them.
+                if WAYS == 2
+                    && carry.has_long_runs()
+                    && carry.is_by_lines(strip, WIDTH, destination)
+                {
                     // SAFETY: the same strip and op.
                     return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
                 }
@@ -359,10 +363,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
                     ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
-                    for row in 0..if kept.is_some() { WAYS } else { 0 } {
-                        let near = kept.unwrap_or_default();
-                        let to = to.wrapping_add(row.wrapping_mul(stride));
-                        Ahead { near, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
+                    if let Some(near) = kept {
+                        for row in 0..WAYS {
+                            let to = to.wrapping_add(row.wrapping_mul(stride));
+                            Ahead { near, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
+                        }
                     }
                     column += STRAIGHT / WAYS / WIDTH;
                 }

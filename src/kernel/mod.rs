@@ -267,8 +267,8 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Of a transpose: no cache has room for its sides.
     pub(crate) is_far: bool,
-    /// Where it is written past the caches, and its blocks begin where lines do: one of so
-    /// many blocks of a line is not. None, if 0.
+    /// Where it is written past the caches: one of so many blocks of a line is not, none if 0.
+    /// A hint.
     pub(crate) kept_one_of: usize,
 }
 

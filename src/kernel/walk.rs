@@ -18,12 +18,14 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     /// Past the caches, where that is.
     near: Further,
     far: Further,
-    /// Of so many blocks of each line, some are written through them all the same.
+    /// From one block that is written through the caches all the same to the one after the
+    /// next, in the destination.
     kept: Further,
+    /// The blocks of a line up to the last such one.
     among: usize,
 }
 
-/// How far it is, in bytes of the source, from what is read to what is fetched meanwhile.
+/// How far it is, in bytes, from what is read or written to what is fetched meanwhile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     pub(super) near: usize,
@@ -91,8 +93,8 @@ impl Further {
 pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 
-/// From one block that is written through the caches to the one after the next, whose lines
-/// are fetched: they may be in none.
+/// While one block is written through the caches, the lines of the one after the next of
+/// them are fetched, which may be in no cache.
 const KEPT_AHEAD: usize = 2;
 
 /// The blocks of a strip, of so many bytes each.
@@ -104,6 +106,7 @@ pub(super) fn blocks<'a, const STREAM: bool>(
 ) -> Blocks<'a, STREAM> {
     let bytes = bytes.max(1);
     let among = strip.blocks - strip.blocks.checked_rem(strip.kept_one_of).unwrap_or_default();
+    // The destination, as if it were a source.
     let written = Strip {
         blocks: among,
         source_line: strip.destination_line,

@@ -16,8 +16,8 @@ const RUNS: u64 = 12 << 20;
 /// others.
 const ALL_RUNS: u64 = 24 << 20;
 
-/// One of so many blocks of a line: the same columns or rows in every line, so that these are
-/// written in one way from end to end.
+/// One of so many blocks of a line, or of all where it has fewer: the same columns or rows in
+/// every line, so that these are written in one way from end to end.
 const KEPT_ONE_OF: usize = 4;
 
 /// What is written through the caches must not look to prefetchers as if it went on where
@@ -66,9 +66,10 @@ impl Stores {
             let runs = strip.destination_runs(op)?;
             runs.count.checked_mul(runs.bytes)?.checked_mul(blocks)
         };
-        let are_one_run = bytes_of(1) == Some(strip.destination_step);
+        let step = strip.destination_step.cast_signed().unsigned_abs();
+        let are_one_run = bytes_of(1).and_then(|bytes| bytes.checked_add(strip.pad)) >= Some(step);
         let all = strip.blocks.checked_mul(strip.lines).and_then(bytes_of);
-        if all < Some(KEPT_OF) || are_one_run && strip.destination_step < PAGE {
+        if all < Some(KEPT_OF) || are_one_run && step < PAGE {
             return 0;
         }
         KEPT_ONE_OF.min(strip.blocks)
