@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::scalar;
 use super::vector::{LINE, Vector};
-use super::{Strip, next_random};
+use super::{Place, Strip, next_random};
 
 /// A matrix to be transposed: a block of a strip; or all blocks of a line, where
 /// they continue each other's columns in the destination; or all lines, where they
@@ -59,31 +59,22 @@ impl Split {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
-/// Of what is written past the caches: the lines of a panel, below each other in the
-/// destination, in each column, and beside each other in the source, in each row.
+/// The rows and columns of what is transposed before the next ones are.
 #[derive(Clone, Copy)]
-pub(super) struct Panel {
-    pub(super) lines_down: usize,
-    pub(super) lines_along: usize,
-    /// Row by row, which memory prefers; otherwise block by block, as caches do.
-    pub(super) is_fetched_by_rows: bool,
+struct Panel {
+    rows: usize,
+    columns: usize,
 }
 
-impl Panel {
-    pub(super) const FAR: Panel =
-        Panel { lines_down: 2, lines_along: 16, is_fetched_by_rows: true };
+/// Of what is written past the caches: the lines of a panel beside each other in the source,
+/// in each row, and below each other in the destination, in each column; and the most of
+/// these, where rows have fewer.
+pub(super) const LINES_ALONG: usize = 16;
+const LINES_DOWN: usize = 2;
+const MOST_LINES_DOWN: usize = 4;
 
-    /// The rows and columns of a panel, of a matrix of so many: as many lines, where it has
-    /// fewer on one side.
-    #[inline(always)]
-    fn size<B: StreamedBlock>(self, rows: usize, columns: usize) -> (usize, usize) {
-        let lines = self.lines_down * self.lines_along;
-        let along = self.lines_along.min(columns.div_ceil(B::SIZE));
-        let down = (lines / along).min(rows.div_ceil(B::SIZE));
-        let most = B::MOST / B::SIZE;
-        (down.min(most) * B::SIZE, (lines / down).min(most) * B::SIZE)
-    }
-}
+/// The rows that are fetched come at least so many behind those that are transposed.
+const ROWS_AHEAD: usize = 32;
 
 /// A vector of more elements would take more rows at a time than there are registers for.
 pub(super) const MAX_LANES: usize = 16;
@@ -235,32 +226,41 @@ impl Matrix {
         destination: *mut u8,
     ) {
         let mut scratch = B::scratch();
-        let mut tables = [B::table(), B::table(), B::table()];
-        let next_strip = source.wrapping_add(self.others.next);
-        let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
-        if !self.has_whole_lines(destination) {
-            let (mut panel, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-            let made = Made::new(&mut panel, &mut first_lines);
-            while let Some((source, to)) = matrices.next() {
-                let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
+        let mut tables = [B::table(), B::table()];
+        let matrices = scalar::blocks(&self.others, source, destination);
+        if self.has_whole_lines(destination) {
+            let panel = self.streamed_panel::<B>();
+            let mut ahead = RowsAhead::new::<B>(self, panel, source);
+            for (from, to) in matrices {
                 // SAFETY: one of the matrices.
                 unsafe {
-                    self.stream_carrying::<B>(source, next, to, &mut tables, &mut scratch, &made);
+                    self.stream::<B>(from, to, panel, &mut ahead, &mut tables, &mut scratch);
                 };
             }
             return;
         }
-        while let Some((source, destination)) = matrices.next() {
-            let next = matrices.peek().map_or(next_strip, |&(source, _)| source);
+        let (mut memory, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let made = Made::new::<B>(&mut memory, &mut first_lines);
+        let mut ahead = RowsAhead::new::<B>(self, made.panel, source);
+        for (from, to) in matrices {
             // SAFETY: one of the matrices.
-            unsafe { self.stream::<B>(source, next, destination, &mut tables, &mut scratch) };
+            unsafe {
+                self.stream_carrying::<B>(from, to, &made, &mut ahead, &mut tables, &mut scratch);
+            };
         }
+    }
+
+    /// What is transposed at a time of what is written past the caches.
+    #[inline(always)]
+    fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
+        let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
+        let down = (LINES_ALONG * LINES_DOWN / along).min(MOST_LINES_DOWN);
+        Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
     /// Transposes a matrix whose lines are written past the caches: panels below each
     /// other first, and in each of them the lines of the same column, so that memory gets
-    /// some that lie beside each other. Meanwhile the next panel is fetched, whose lines
-    /// lie beside each other in the source; behind the last one, that of the `next` matrix.
+    /// some that lie beside each other. Meanwhile rows `ahead` are fetched.
     ///
     /// # Safety
     ///
@@ -270,71 +270,46 @@ impl Matrix {
     unsafe fn stream<B: StreamedBlock>(
         &self,
         source: *const u8,
-        next: *const u8,
         destination: *mut u8,
-        tables: &mut [B::Table; 3],
+        panel: Panel,
+        ahead: &mut RowsAhead<'_>,
+        tables: &mut [B::Table; 2],
         scratch: &mut B::Scratch,
     ) {
-        let panel = if self.others.is_far { B::FAR } else { B::NEAR };
-        let (most_rows, most_columns) = panel.size::<B>(self.rows, self.columns);
-        // What is left at the end is done by blocks that end there.
-        let from = |next: usize, all: usize, most: usize| {
-            let first = next.min(all - B::SIZE);
-            (first, most.min(all - first))
-        };
-        let [mut rows, mut rows_ahead, columns] = tables.each_mut().map(AsMut::as_mut);
-        let (mut first_column, mut column_count) = from(0, self.columns, most_columns);
-        let (mut first_row, mut row_count) = from(0, self.rows, most_rows);
-        self.row.places(1, first_row, &mut rows[..row_count]);
-        loop {
-            let columns = &mut columns[..column_count];
+        let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
+        let mut next_column = 0;
+        while next_column < self.columns {
+            // What is left at the end is done by blocks that end there.
+            let first_column = next_column.min(self.columns - B::SIZE);
+            let columns = &mut columns[..panel.columns.min(self.columns - first_column)];
             self.column.places(B::WAYS, first_column, columns);
-            let end_column = first_column + column_count;
-            let source_here = source.wrapping_add(first_column * B::WIDTH);
-            loop {
-                let end_row = first_row + row_count;
-                // The panel below, or the first ones of the columns behind these.
-                let is_last = end_row == self.rows;
-                let (first_ahead, count_ahead) =
-                    from(if is_last { 0 } else { end_row }, self.rows, most_rows);
-                self.row.places(1, first_ahead, &mut rows_ahead[..count_ahead]);
-                let source_ahead = match (is_last, end_column == self.columns) {
-                    (false, _) => source_here,
-                    (true, false) => source.wrapping_add(end_column * B::WIDTH),
-                    (true, true) => next,
-                };
-                let ahead = PanelAhead {
-                    source: source_ahead,
-                    rows: &rows_ahead[..count_ahead],
-                    lines: (column_count * B::WIDTH).div_ceil(LINE),
-                    is_fetched_by_rows: panel.is_fetched_by_rows,
-                    row: 0,
-                    line: 0,
-                };
+            next_column = first_column + columns.len();
+            let mut next_row = 0;
+            while next_row < self.rows {
+                let first_row = next_row.min(self.rows - B::SIZE);
+                let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
+                self.row.places(1, first_row, rows);
+                let end_row = first_row + rows.len();
+                ahead.due = end_row - next_row;
+                next_row = end_row;
+                let source = source.wrapping_add(first_column * B::WIDTH);
                 let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
                     transpose_panel::<B>(
-                        &rows[..row_count],
+                        rows,
                         columns,
                         Order::ByColumns,
                         Some(ahead),
                         scratch,
-                        source_here,
+                        source,
                         destination,
                     );
                 };
-                std::mem::swap(&mut rows, &mut rows_ahead);
-                (first_row, row_count) = (first_ahead, count_ahead);
-                if is_last {
-                    break;
-                }
+                // What has not been fetched meanwhile.
+                ahead.fetch::<B::Vector>(usize::MAX);
             }
-            if end_column == self.columns {
-                return;
-            }
-            (first_column, column_count) = from(end_column, self.columns, most_columns);
         }
     }
 
@@ -360,29 +335,25 @@ impl Matrix {
     unsafe fn stream_carrying<B: StreamedBlock>(
         &self,
         source: *const u8,
-        next: *const u8,
         destination: *mut u8,
-        tables: &mut [B::Table; 3],
-        scratch: &mut B::Scratch,
         made: &Made,
+        ahead: &mut RowsAhead<'_>,
+        tables: &mut [B::Table; 2],
+        scratch: &mut B::Scratch,
     ) {
         // What a row adds to each column.
         let width = B::WIDTH * B::WAYS;
-        let most_rows = (Made::LINES_DOWN * LINE / width / B::SIZE).max(1) * B::SIZE;
-        // The last panel takes what is too little for one of its own. Before a column there
-        // is what was carried, and as much as it is away from the beginning of a line.
-        let pitch = (most_rows + B::SIZE) * width + 2 * LINE;
-        let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::SIZE * B::SIZE;
-        let most_columns = (fits * B::WAYS).min(B::MOST);
+        let &Made { panel, pitch, .. } = made;
+        let places = panel.columns.min(self.columns) / B::WAYS;
         // SAFETY: the memory of so many columns, for which there is room.
-        unsafe { scalar::fill(made.panel, 0, fits.min(self.columns / B::WAYS) * pitch) };
+        unsafe { scalar::fill(made.memory, 0, places * pitch) };
 
-        let [rows, rows_ahead, columns] = tables.each_mut().map(AsMut::as_mut);
+        let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let mut places = [0; Made::COLUMNS];
         let mut next_column = 0;
         while next_column < self.columns {
             let first_column = next_column.min(self.columns - B::SIZE);
-            let count = most_columns.min(self.columns - first_column);
+            let count = panel.columns.min(self.columns - first_column);
             next_column = first_column + count;
             let columns = &mut columns[..count];
             self.column.places(B::WAYS, first_column, columns);
@@ -392,54 +363,36 @@ impl Matrix {
             }
             // Each column in memory is as far from the beginning of a line as where it belongs.
             let start = |i: usize, place: usize| {
-                made.panel.wrapping_add(i * pitch + destination.wrapping_add(place).addr() % LINE)
+                made.memory.wrapping_add(i * pitch + destination.wrapping_add(place).addr() % LINE)
             };
             for (i, column) in columns.iter_mut().enumerate() {
-                *column = start(i / B::WAYS, *column).addr() - made.panel.addr();
+                *column = start(i / B::WAYS, *column).addr() - made.memory.addr();
             }
-            let source_here = source.wrapping_add(first_column * B::WIDTH);
+            let source = source.wrapping_add(first_column * B::WIDTH);
             let mut first_row = 0;
             while first_row < self.rows {
-                let count = |first_row: usize| {
-                    let left = self.rows - first_row;
-                    if left < most_rows + B::SIZE { left } else { most_rows }
-                };
-                let row_count = count(first_row);
-                let end_row = first_row + row_count;
-                self.row.places(1, first_row, &mut rows[..row_count]);
-                let is_last = end_row == self.rows;
-                let first_ahead = if is_last { 0 } else { end_row };
-                let count_ahead = count(first_ahead);
-                self.row.places(1, first_ahead, &mut rows_ahead[..count_ahead]);
-                let source_ahead = match (is_last, next_column == self.columns) {
-                    (false, _) => source_here,
-                    (true, false) => source.wrapping_add(next_column * B::WIDTH),
-                    (true, true) => next,
-                };
-                let mut ahead = PanelAhead {
-                    source: source_ahead,
-                    rows: &rows_ahead[..count_ahead],
-                    lines: (columns.len() * B::WIDTH).div_ceil(LINE),
-                    is_fetched_by_rows: true,
-                    row: 0,
-                    line: 0,
-                };
+                let left = self.rows - first_row;
+                // The last panel takes what is too little for one of its own.
+                let row_count = if left < panel.rows + B::SIZE { left } else { panel.rows };
+                let rows = &mut rows[..row_count];
+                self.row.places(1, first_row, rows);
                 // SAFETY: some rows and columns of the matrix, at least as many as a block
                 // has, to memory that has room for them.
                 unsafe {
                     transpose_panel::<B>(
-                        &rows[..row_count],
+                        rows,
                         columns,
                         Order::ByColumns,
                         None,
                         scratch,
-                        source_here,
-                        made.panel,
+                        source,
+                        made.memory,
                     );
                 };
                 let bytes = row_count * width;
                 // As many lines for each that is written as it takes to fetch them all.
-                let to_fetch = ahead.lines * count_ahead;
+                ahead.due = row_count;
+                let to_fetch = (columns.len() * B::WIDTH).div_ceil(LINE) * row_count;
                 let fetched = to_fetch.div_ceil((places.len() * bytes / LINE).max(1));
                 let to = destination.wrapping_add(first_row * width);
                 for (i, &place) in places.iter().enumerate() {
@@ -463,7 +416,9 @@ impl Matrix {
                     // next ones go on with it.
                     unsafe { copy_line::<B::Vector, false>(first.wrapping_add(whole), first) };
                 }
-                first_row = end_row;
+                // What has not been fetched meanwhile.
+                ahead.fetch::<B::Vector>(usize::MAX);
+                first_row += row_count;
             }
             let ended = places.iter().enumerate().map(|(i, &place)| Ended {
                 to: destination.wrapping_add(place),
@@ -534,22 +489,36 @@ impl Matrix {
 /// The memory in which panels are made whose columns do not begin where lines do, and that
 /// for the lines in which they begin.
 struct Made {
-    panel: *mut u8,
+    memory: *mut u8,
     first_lines: *mut u8,
+    panel: Panel,
+    /// From one column to the next in memory, in bytes.
+    pitch: usize,
 }
 
 impl Made {
     const BYTES: usize = 40 << 10;
     const COLUMNS: usize = 128;
-    /// So many lines of each column make a panel.
-    const LINES_DOWN: usize = 2;
 
     #[inline(always)]
-    fn new(
-        panel: &mut MaybeUninit<CacheLines<{ Made::BYTES / LINE }>>,
+    fn new<B: StreamedBlock>(
+        memory: &mut MaybeUninit<CacheLines<{ Made::BYTES / LINE }>>,
         first_lines: &mut MaybeUninit<CacheLines<{ Made::COLUMNS }>>,
     ) -> Made {
-        Made { panel: panel.as_mut_ptr().cast(), first_lines: first_lines.as_mut_ptr().cast() }
+        // What a row adds to each column.
+        let width = B::WIDTH * B::WAYS;
+        let rows = (LINES_DOWN * LINE / width / B::SIZE).max(1) * B::SIZE;
+        // The last panel takes what is too little for one of its own. Before a column there
+        // is what was carried, and as much as it is away from the beginning of a line.
+        let pitch = (rows + B::SIZE) * width + 2 * LINE;
+        let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::SIZE * B::SIZE;
+        let panel = Panel { rows, columns: (fits * B::WAYS).min(LINES_ALONG * B::SIZE) };
+        Made {
+            memory: memory.as_mut_ptr().cast(),
+            first_lines: first_lines.as_mut_ptr().cast(),
+            panel,
+            pitch,
+        }
     }
 
     #[inline(always)]
@@ -588,58 +557,129 @@ pub(super) trait Block {
     );
 }
 
-/// The lines of a panel that are to be fetched: row by row, or block by block.
-struct PanelAhead<'a> {
+/// Rows that come later on the way through the panels of the matrices of a strip, which
+/// goes on to those of the next one. All this is hints.
+struct RowsAhead<'a> {
+    matrix: &'a Matrix,
+    /// Of the strip.
     source: *const u8,
-    /// Where its rows begin.
-    rows: &'a [usize],
-    /// How many lines a row has.
-    lines: usize,
-    is_fetched_by_rows: bool,
-    /// What is fetched next.
-    row: usize,
+    /// Which of its matrices it is.
     line: usize,
+    block: usize,
+    /// Of a panel and of a matrix, in bytes of a row.
+    panel_bytes: usize,
+    matrix_bytes: usize,
+    /// The panel: where its columns begin, in bytes of a row, and so many of them; and where
+    /// that is.
+    first_byte: usize,
+    bytes: usize,
+    panel: *const u8,
+    /// Which row of the matrix it is, and which of its block of rows; where that begins, and
+    /// the row.
+    row: usize,
+    row_of_block: usize,
+    block_start: usize,
+    row_start: usize,
+    /// Of the row: which line is to be fetched next, and of how many.
+    at: *const u8,
+    lines_left: usize,
+    /// The rows that are to be fetched before the next panel.
+    due: usize,
 }
 
-impl PanelAhead<'_> {
-    /// Fetches as many lines as a block of so many rows and columns has.
+impl<'a> RowsAhead<'a> {
+    /// From those behind the first panel on.
     #[inline(always)]
-    fn fetch<V: Vector>(&mut self, size: usize) {
-        if self.is_fetched_by_rows {
-            for _ in 0..size {
-                let Some(&start) = self.rows.get(self.row) else { return };
-                V::prefetch::<2>(self.source.wrapping_add(start.wrapping_add(self.line * LINE)));
-                self.next_line(1);
-            }
-            return;
+    fn new<B: Block>(matrix: &'a Matrix, panel: Panel, source: *const u8) -> Self {
+        let panel_bytes = panel.columns * B::WIDTH;
+        let matrix_bytes = matrix.columns * B::WIDTH;
+        let mut ahead = Self {
+            matrix,
+            source,
+            line: 0,
+            block: 0,
+            panel_bytes,
+            matrix_bytes,
+            first_byte: 0,
+            bytes: panel_bytes.min(matrix_bytes),
+            panel: source,
+            row: 0,
+            row_of_block: 0,
+            block_start: 0,
+            row_start: 0,
+            at: source,
+            lines_left: 0,
+            due: 0,
+        };
+        for _ in 0..panel.rows.max(ROWS_AHEAD) {
+            ahead.next_row();
         }
-        let from = self.source.wrapping_add(self.line * LINE);
-        for &start in self.rows.iter().skip(self.row).take(size) {
-            V::prefetch::<2>(from.wrapping_add(start));
-        }
-        self.next_line(size);
+        ahead
     }
 
-    /// Goes on to the next line, and behind the last one to the first of the next rows,
-    /// which are so many.
     #[inline(always)]
-    fn next_line(&mut self, rows: usize) {
-        self.line += 1;
-        if self.line == self.lines {
-            (self.row, self.line) = (self.row + rows, 0);
+    fn next_row(&mut self) {
+        self.row += 1;
+        self.row_of_block += 1;
+        self.row_start = self.row_start.wrapping_add(self.matrix.row.stride);
+        if self.row == self.matrix.rows {
+            self.next_panel();
+        } else if self.row_of_block == self.matrix.row.block {
+            self.row_of_block = 0;
+            self.block_start = self.block_start.wrapping_add(self.matrix.row.step);
+            self.row_start = self.block_start;
+        }
+        let start = self.panel.wrapping_add(self.row_start);
+        self.at = start;
+        self.lines_left = (start.addr() % LINE + self.bytes).div_ceil(LINE);
+    }
+
+    #[inline(always)]
+    fn next_panel(&mut self) {
+        (self.row, self.row_of_block, self.block_start, self.row_start) = (0, 0, 0, 0);
+        self.first_byte += self.panel_bytes;
+        if self.first_byte >= self.matrix_bytes {
+            self.first_byte = 0;
+            self.next_matrix();
+        }
+        self.bytes = self.panel_bytes.min(self.matrix_bytes - self.first_byte);
+        let Place { source, .. } = self.matrix.others.place(self.line, self.block);
+        self.panel = self.source.wrapping_add(source.wrapping_add(self.first_byte));
+    }
+
+    #[inline(always)]
+    fn next_matrix(&mut self) {
+        let Strip { lines, blocks, next, .. } = self.matrix.others;
+        self.block += 1;
+        if self.block == blocks {
+            (self.line, self.block) = (self.line + 1, 0);
+        }
+        if self.line == lines {
+            (self.line, self.source) = (0, self.source.wrapping_add(next));
+        }
+    }
+
+    /// Fetches so many lines, or as many as are due.
+    #[inline(always)]
+    fn fetch<V: Vector>(&mut self, lines: usize) {
+        for _ in 0..lines {
+            if self.due == 0 {
+                return;
+            }
+            V::prefetch::<2>(self.at);
+            self.at = self.at.wrapping_add(LINE);
+            self.lines_left -= 1;
+            if self.lines_left == 0 {
+                self.due -= 1;
+                self.next_row();
+            }
         }
     }
 }
 
 /// A block of whole lines that are written past the caches.
 pub(super) trait StreamedBlock: Block {
-    /// What is transposed before the next one is, where the caches have room for both
-    /// sides, and where they have none.
-    const NEAR: Panel;
-    const FAR: Panel;
-
-    /// The most rows or columns of such a panel, and where they begin.
-    const MOST: usize;
+    /// Where the rows or columns of such a panel begin.
     type Table: AsMut<[usize]>;
     fn table() -> Self::Table;
 }
@@ -658,7 +698,7 @@ unsafe fn transpose_panel<B: Block>(
     rows: &[usize],
     columns: &[usize],
     order: Order,
-    mut ahead: Option<PanelAhead<'_>>,
+    mut ahead: Option<&mut RowsAhead<'_>>,
     scratch: &mut B::Scratch,
     source: *const u8,
     destination: *mut u8,

@@ -99,7 +99,6 @@ impl Random {
         let blocks = 1 + self.below((room / lines).clamp(1, most_blocks));
 
         let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
-        strip.is_far = self.one_in(2);
         strip.is_shuffled = self.one_in(2);
         strip.kept_one_of = if self.one_in(3) { self.below(5) } else { 0 };
         let (run_read, run_made) = (columns * word, columns * made);

@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use super::matrix::{Block, Panel, StreamedBlock};
+use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::vector::{LINE, Vector, load_row, weave};
 
 /// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
@@ -126,13 +126,9 @@ impl<
     const PART: u32,
 > StreamedBlock for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
 {
-    const NEAR: Panel = Panel { lines_down: 4, lines_along: 8, is_fetched_by_rows: false };
-    const FAR: Panel = Panel::FAR;
-
-    const MOST: usize = Panel::FAR.lines_along * WORDS_OF_LINE;
-    type Table = [usize; Panel::FAR.lines_along * WORDS_OF_LINE];
+    type Table = [usize; LINES_ALONG * WORDS_OF_LINE];
     fn table() -> Self::Table {
-        [0; Panel::FAR.lines_along * WORDS_OF_LINE]
+        [0; LINES_ALONG * WORDS_OF_LINE]
     }
 }
 
@@ -175,13 +171,9 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
 }
 
 impl<V: Vector, const WIDTH: usize> StreamedBlock for Squares<V, WIDTH, true> {
-    const NEAR: Panel = Panel { lines_down: 4, ..Panel::FAR };
-    const FAR: Panel = Panel::FAR;
-
-    const MOST: usize = Panel::FAR.lines_along * LINE;
-    type Table = [usize; Panel::FAR.lines_along * LINE];
+    type Table = [usize; LINES_ALONG * LINE];
     fn table() -> Self::Table {
-        [0; Panel::FAR.lines_along * LINE]
+        [0; LINES_ALONG * LINE]
     }
 }
 

@@ -188,7 +188,6 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
             strip.is_shuffled = !stream && stores.are_near();
-            strip.is_far = stores.are_far();
             if stages.source.is_none() {
                 // Steps are modulo 2^64, and may be negative.
                 let bytes = (step.cast_signed() / 8).cast_unsigned();

@@ -30,10 +30,6 @@ const PAGE: usize = 4096;
 /// others are written past the caches.
 const NEAR: u64 = 3 << 20;
 
-/// From so many bytes on both sides together, the farther caches are of no use to
-/// transposes.
-const FAR: u64 = 48 << 20;
-
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {
@@ -78,11 +74,6 @@ impl Stores {
     /// Whether the sides of a transpose stay in the near caches.
     pub(super) fn are_near(self) -> bool {
         self.both_bytes < NEAR
-    }
-
-    /// Whether the sides of a transpose have no room in any cache.
-    pub(super) fn are_far(self) -> bool {
-        self.both_bytes >= FAR
     }
 
     /// Whether a kernel writes past the caches.
