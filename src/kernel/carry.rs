@@ -42,7 +42,7 @@ const BETWEEN: usize = 512;
 
 /// Lines of the caches.
 #[repr(C, align(64))]
-pub(super) struct CacheLines<const COUNT: usize>([[u8; LINE]; COUNT]);
+pub(super) struct CacheLines<const COUNT: usize>(pub(super) [[u8; LINE]; COUNT]);
 
 /// An op whose blocks can be made apart from where they belong.
 pub(super) trait Make {

@@ -3,8 +3,8 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use bytemuck::{AnyBitPattern, NoUninit, cast};
-use wide::{i16x8, i32x8, u8x16, u16x8, u32x4};
+use bytemuck::cast;
+use wide::{i16x8, i32x8, u8x16, u16x8, u32x4, u64x2};
 
 use super::algorithm::{Algorithm, InstructionSet};
 use super::vector::Vector;
@@ -34,31 +34,15 @@ unsafe fn entry<A: Algorithm>(
 #[derive(Clone, Copy)]
 pub(super) struct V(u8x16);
 
-/// Alternates the elements of two vectors, which are arrays of `T`. The compiler
-/// knows how to do that in one instruction for each half.
+/// Alternates the 16 bits of two vectors. The compiler knows how to do that in one
+/// instruction for each half.
 #[inline(always)]
-fn zip<T: Copy + NoUninit + AnyBitPattern, const N: usize>(a: u8x16, b: u8x16) -> (V, V)
-where
-    [T; N]: NoUninit + AnyBitPattern,
-{
-    let (a, b): ([T; N], [T; N]) = (cast(a), cast(b));
+fn zip_pairs(a: u8x16, b: u8x16) -> (V, V) {
+    let (a, b): ([u16; 8], [u16; 8]) = (cast(a), cast(b));
     let of = |i: usize| if i.is_multiple_of(2) { a[i / 2] } else { b[i / 2] };
-    let low: [T; N] = std::array::from_fn(of);
-    let high: [T; N] = std::array::from_fn(|i| of(i + N));
+    let low: [u16; 8] = std::array::from_fn(of);
+    let high: [u16; 8] = std::array::from_fn(|i| of(i + 8));
     (V(cast(low)), V(cast(high)))
-}
-
-/// The inverse of [`zip`].
-#[inline(always)]
-fn unzip<T: Copy + NoUninit + AnyBitPattern, const N: usize>(a: u8x16, b: u8x16) -> (V, V)
-where
-    [T; N]: NoUninit + AnyBitPattern,
-{
-    let (a, b): ([T; N], [T; N]) = (cast(a), cast(b));
-    let of = |i: usize| if i < N { a[i] } else { b[i - N] };
-    let even: [T; N] = std::array::from_fn(|i| of(2 * i));
-    let odd: [T; N] = std::array::from_fn(|i| of(2 * i + 1));
-    (V(cast(even)), V(cast(odd)))
 }
 
 impl Vector for V {
@@ -109,9 +93,15 @@ impl Vector for V {
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
         match BITS {
             8 => (V(u8x16::unpack_low(self.0, other.0)), V(u8x16::unpack_high(self.0, other.0))),
-            16 => zip::<u16, 8>(self.0, other.0),
-            32 => zip::<u32, 4>(self.0, other.0),
-            _ => zip::<u64, 2>(self.0, other.0),
+            16 => zip_pairs(self.0, other.0),
+            32 => {
+                let (a, b): (u32x4, u32x4) = (cast(self.0), cast(other.0));
+                (V(cast(a.unpack_lo(b))), V(cast(a.unpack_hi(b))))
+            }
+            _ => {
+                let (a, b): (u64x2, u64x2) = (cast(self.0), cast(other.0));
+                (V(cast(a.unpack_lo(b))), V(cast(a.unpack_hi(b))))
+            }
         }
     }
 
@@ -133,8 +123,12 @@ impl Vector for V {
                 };
                 (narrow(a, b), narrow(a >> 16, b >> 16))
             }
-            32 => unzip::<u32, 4>(self.0, other.0),
-            _ => unzip::<u64, 2>(self.0, other.0),
+            // Of two elements, and of four when done twice, zips are unzips.
+            32 => {
+                let (a, b) = self.zip::<32>(other);
+                a.zip::<32>(b)
+            }
+            _ => self.zip::<64>(other),
         }
     }
 

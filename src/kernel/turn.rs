@@ -6,6 +6,7 @@
 
 use std::marker::PhantomData;
 
+use super::carry::{CacheLines, copy_line};
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::vector::{LINE, Vector, load_row, weave};
 
@@ -86,8 +87,10 @@ impl<
 
     type Vector = V;
 
-    type Scratch = ();
-    fn scratch() {}
+    type Scratch = CacheLines<LANES>;
+    fn scratch() -> CacheLines<LANES> {
+        CacheLines([[0; LINE]; LANES])
+    }
 
     #[inline(always)]
     unsafe fn transpose(
@@ -96,22 +99,47 @@ impl<
         source: *const u8,
         destination: *mut u8,
         stream: bool,
-        (): &mut (),
+        lines: &mut CacheLines<LANES>,
     ) {
+        // The parts of a line that come from different rows are put together before they are
+        // streamed: memory takes whole lines.
+        let makes_lines = V::BYTES * WAYS < LINE;
+        let places: [usize; LANES] = std::array::from_fn(|column| column / WAYS * WAYS * LINE);
         for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
+            let source = source.wrapping_add(i * V::BYTES);
             for (j, rows) in rows.as_chunks::<LANES>().0.iter().enumerate() {
-                let source = source.wrapping_add(i * V::BYTES);
-                let destination = destination.wrapping_add(j * V::BYTES * WAYS);
-                // SAFETY: a part of the rows and columns.
-                unsafe {
-                    transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true>(
-                        rows,
-                        columns,
-                        source,
-                        destination,
-                        stream,
-                    );
-                };
+                let at = j * V::BYTES * WAYS;
+                if makes_lines {
+                    // SAFETY: a part of the rows and columns; for each `WAYS` columns there
+                    // are as many lines.
+                    unsafe {
+                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+                            rows,
+                            &places,
+                            source,
+                            lines.0.as_mut_ptr().cast::<u8>().wrapping_add(at),
+                            false,
+                        );
+                    };
+                } else {
+                    // SAFETY: a part of the rows and columns.
+                    unsafe {
+                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true>(
+                            rows,
+                            columns,
+                            source,
+                            destination.wrapping_add(at),
+                            stream,
+                        );
+                    };
+                }
+            }
+            if makes_lines {
+                for (number, (line, &start)) in lines.0.iter().zip(columns).enumerate() {
+                    let to = destination.wrapping_add(start).wrapping_add(number % WAYS * LINE);
+                    // SAFETY: a line of these columns, aligned for `stream`.
+                    unsafe { put_line::<V, true>(line, to, stream) };
+                }
             }
         }
     }
@@ -362,17 +390,23 @@ unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
         return;
     }
     for (line, &start) in turned.0.as_chunks::<LINE>().0.iter().zip(columns) {
-        let to = destination.wrapping_add(start);
-        for at in (0..LINE).step_by(V::BYTES) {
-            // SAFETY: a part of the line.
-            let part = unsafe { V::load(line.as_ptr().wrapping_add(at)) };
-            if STREAM && stream {
-                // SAFETY: the same part of one column, aligned.
-                unsafe { part.stream(to.wrapping_add(at)) };
-            } else {
-                // SAFETY: the same part of one column.
-                unsafe { part.store(to.wrapping_add(at)) };
-            }
-        }
+        // SAFETY: a column, aligned for `stream`.
+        unsafe { put_line::<V, STREAM>(line, destination.wrapping_add(start), stream) };
+    }
+}
+
+/// Writes a line, past the caches if `stream` says so, which it may where `STREAM` does.
+///
+/// # Safety
+///
+/// It can be written there, for `stream` from an aligned start. The CPU has `V`.
+#[inline(always)]
+unsafe fn put_line<V: Vector, const STREAM: bool>(line: &[u8; LINE], to: *mut u8, stream: bool) {
+    if STREAM && stream {
+        // SAFETY: by the contract of this function.
+        unsafe { copy_line::<V, true>(line.as_ptr(), to) };
+    } else {
+        // SAFETY: as above.
+        unsafe { copy_line::<V, false>(line.as_ptr(), to) };
     }
 }
