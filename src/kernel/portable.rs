@@ -132,6 +132,12 @@ impl Vector for V {
         }
     }
 
+    /// Interleaving takes the number of a byte among 64 round by two bits of six.
+    #[inline(always)]
+    fn deinterleave_bytes(words: [Self; 4]) -> [Self; 4] {
+        Self::interleave_bytes(Self::interleave_bytes(words))
+    }
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(self.0 & other.0)
