@@ -646,7 +646,7 @@ unsafe fn write_end(line: *const u8, end: *mut u8) {
 ///
 /// # Safety
 ///
-/// It can be read and written; for `STREAM`, it is a line in the destination. The CPU has
+/// It can be read and written; for `STREAM`, it is aligned for `V` there. The CPU has
 /// `V`.
 #[inline(always)]
 pub(super) unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, to: *mut u8) {
@@ -654,7 +654,7 @@ pub(super) unsafe fn copy_line<V: Vector, const STREAM: bool>(from: *const u8, t
     for part in (0..LINE).step_by(V::BYTES) {
         // SAFETY: a part of the line.
         let vector = unsafe { V::load(from.wrapping_add(part)) };
-        // SAFETY: as above; a line of the caches is aligned for every vector.
+        // SAFETY: as above, aligned for `STREAM`.
         unsafe { put::<V, STREAM>(vector, to.wrapping_add(part)) };
     }
 }

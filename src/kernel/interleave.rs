@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::carry::{Carry, Lines, Make};
+use super::carry::{CacheLines, Carry, Lines, Make, copy_line};
 use super::scalar::{self, from, to};
 use super::vector::{LINE, STRAIGHT, Vector, load_row, put, streams, unweave, weave};
 use super::walk::{Ahead, blocks};
@@ -400,6 +400,24 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         stream: bool,
     ) {
         let lanes = V::BYTES / WIDTH;
+        // Where many parts of lines would be under way, they are put together before they are
+        // streamed: memory takes whole lines.
+        let has_many_parts = V::BYTES < LINE && LINE / V::BYTES * WAYS > 4;
+        if STREAM && stream && has_many_parts && strip.rows == WAYS {
+            while column + LINE / WIDTH <= strip.columns {
+                let from = source.wrapping_add(column * WAYS * WIDTH);
+                if let Some(ahead) = ahead {
+                    ahead.fetch_bytes::<V, STREAM>(from, LINE * WAYS);
+                }
+                let to = destination.wrapping_add(column * WIDTH);
+                // SAFETY: the words of a line of each row, which can be written.
+                unsafe { Self::stream_lines::<V>(from, to, strip.row_stride) };
+                column += LINE / WIDTH;
+            }
+            if column == strip.columns {
+                return;
+            }
+        }
         let last = strip.columns - lanes;
         loop {
             let (at, is_last) = if column < last { (column, false) } else { (last, true) };
@@ -429,6 +447,31 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 break;
             }
             column += lanes;
+        }
+    }
+
+    /// Streams as many bytes of each row as a line has.
+    ///
+    /// # Safety
+    ///
+    /// Their words can be read, and they be written in each row, which is aligned for `V`.
+    /// The CPU has `V`.
+    #[inline(always)]
+    unsafe fn stream_lines<V: Vector>(source: *const u8, destination: *mut u8, row_stride: usize) {
+        let mut lines = CacheLines([[0; LINE]; WAYS]);
+        for part in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: the words of a vector of each row.
+            let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(part * WAYS)) };
+            let rows = unweave::<V, WAYS, BITS>(words);
+            for (vector, line) in rows.into_iter().zip(&mut lines.0) {
+                // SAFETY: a part of the line.
+                unsafe { vector.store(line.as_mut_ptr().wrapping_add(part)) };
+            }
+        }
+        for (row, line) in lines.0.iter().enumerate() {
+            let to = destination.wrapping_add(row.wrapping_mul(row_stride));
+            // SAFETY: as many bytes of a row, aligned for `V`.
+            unsafe { copy_line::<V, true>(line.as_ptr(), to) };
         }
     }
 }
