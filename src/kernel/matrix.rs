@@ -73,7 +73,8 @@ pub(super) const LINES_ALONG: usize = 16;
 const LINES_DOWN: usize = 2;
 const MOST_LINES_DOWN: usize = 4;
 
-/// The rows that are fetched come at least so many behind those that are transposed.
+/// The rows that are fetched while a panel is transposed come as many behind its own as it
+/// has, and at least so many.
 const ROWS_AHEAD: usize = 32;
 
 /// A vector of more elements would take more rows at a time than there are registers for.
@@ -230,7 +231,7 @@ impl Matrix {
         let matrices = scalar::blocks(&self.others, source, destination);
         if self.has_whole_lines(destination) {
             let panel = self.streamed_panel::<B>();
-            let mut ahead = RowsAhead::new::<B>(self, panel, source);
+            let mut ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
             for (from, to) in matrices {
                 // SAFETY: one of the matrices.
                 unsafe {
@@ -241,7 +242,9 @@ impl Matrix {
         }
         let (mut memory, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let made = Made::new::<B>(&mut memory, &mut first_lines);
-        let mut ahead = RowsAhead::new::<B>(self, made.panel, source);
+        // The last panel has that many rows at most.
+        let rows = made.panel.rows + B::SIZE - 1;
+        let mut ahead = RowsAhead::new::<B>(self, made.panel, rows, source);
         for (from, to) in matrices {
             // SAFETY: one of the matrices.
             unsafe {
@@ -290,7 +293,8 @@ impl Matrix {
                 let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
                 self.row.places(1, first_row, rows);
                 let end_row = first_row + rows.len();
-                ahead.due = end_row - next_row;
+                let blocks = rows.len().div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE);
+                ahead.start(end_row - next_row, blocks);
                 next_row = end_row;
                 let source = source.wrapping_add(first_column * B::WIDTH);
                 let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
@@ -307,8 +311,7 @@ impl Matrix {
                         destination,
                     );
                 };
-                // What has not been fetched meanwhile.
-                ahead.fetch::<B::Vector>(usize::MAX);
+                ahead.finish::<B::Vector>();
             }
         }
     }
@@ -344,9 +347,9 @@ impl Matrix {
         // What a row adds to each column.
         let width = B::WIDTH * B::WAYS;
         let &Made { panel, pitch, .. } = made;
-        let places = panel.columns.min(self.columns) / B::WAYS;
+        let most_places = panel.columns.min(self.columns) / B::WAYS;
         // SAFETY: the memory of so many columns, for which there is room.
-        unsafe { scalar::fill(made.memory, 0, places * pitch) };
+        unsafe { scalar::fill(made.memory, 0, most_places * pitch) };
 
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let mut places = [0; Made::COLUMNS];
@@ -390,10 +393,7 @@ impl Matrix {
                     );
                 };
                 let bytes = row_count * width;
-                // As many lines for each that is written as it takes to fetch them all.
-                ahead.due = row_count;
-                let to_fetch = (columns.len() * B::WIDTH).div_ceil(LINE) * row_count;
-                let fetched = to_fetch.div_ceil((places.len() * bytes / LINE).max(1));
+                ahead.start(row_count, places.len() * bytes / LINE);
                 let to = destination.wrapping_add(first_row * width);
                 for (i, &place) in places.iter().enumerate() {
                     let first = line_of(start(i, place));
@@ -406,7 +406,7 @@ impl Matrix {
                         at = if to.addr().is_multiple_of(LINE) { 0 } else { LINE };
                     }
                     while at < whole {
-                        ahead.fetch::<B::Vector>(fetched);
+                        ahead.fetch::<B::Vector>();
                         let (from, to) = (first.wrapping_add(at), line_of(to).wrapping_add(at));
                         // SAFETY: a line of which all was made, to where it belongs.
                         unsafe { copy_line::<B::Vector, true>(from, to) };
@@ -416,8 +416,7 @@ impl Matrix {
                     // next ones go on with it.
                     unsafe { copy_line::<B::Vector, false>(first.wrapping_add(whole), first) };
                 }
-                // What has not been fetched meanwhile.
-                ahead.fetch::<B::Vector>(usize::MAX);
+                ahead.finish::<B::Vector>();
                 first_row += row_count;
             }
             let ended = places.iter().enumerate().map(|(i, &place)| Ended {
@@ -492,7 +491,7 @@ struct Made {
     memory: *mut u8,
     first_lines: *mut u8,
     panel: Panel,
-    /// From one column to the next in memory, in bytes.
+    /// From one place of columns to the next in memory, in bytes.
     pitch: usize,
 }
 
@@ -583,14 +582,15 @@ struct RowsAhead<'a> {
     /// Of the row: which line is to be fetched next, and of how many.
     at: *const u8,
     lines_left: usize,
-    /// The rows that are to be fetched before the next panel.
+    /// The rows that are to be fetched before the next panel, and so many lines at a time.
     due: usize,
+    pace: usize,
 }
 
 impl<'a> RowsAhead<'a> {
-    /// From those behind the first panel on.
+    /// Begins so many rows, at least, behind the first one.
     #[inline(always)]
-    fn new<B: Block>(matrix: &'a Matrix, panel: Panel, source: *const u8) -> Self {
+    fn new<B: Block>(matrix: &'a Matrix, panel: Panel, rows: usize, source: *const u8) -> Self {
         let panel_bytes = panel.columns * B::WIDTH;
         let matrix_bytes = matrix.columns * B::WIDTH;
         let mut ahead = Self {
@@ -610,8 +610,9 @@ impl<'a> RowsAhead<'a> {
             at: source,
             lines_left: 0,
             due: 0,
+            pace: 0,
         };
-        for _ in 0..panel.rows.max(ROWS_AHEAD) {
+        for _ in 0..rows.max(ROWS_AHEAD) {
             ahead.next_row();
         }
         ahead
@@ -659,20 +660,40 @@ impl<'a> RowsAhead<'a> {
         }
     }
 
-    /// Fetches so many lines, or as many as are due.
+    /// Sets out to fetch so many rows in so many steps.
     #[inline(always)]
-    fn fetch<V: Vector>(&mut self, lines: usize) {
-        for _ in 0..lines {
+    fn start(&mut self, rows: usize, steps: usize) {
+        self.due = rows;
+        self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
+    }
+
+    /// A step.
+    #[inline(always)]
+    fn fetch<V: Vector>(&mut self) {
+        for _ in 0..self.pace {
             if self.due == 0 {
                 return;
             }
-            V::prefetch::<2>(self.at);
-            self.at = self.at.wrapping_add(LINE);
-            self.lines_left -= 1;
-            if self.lines_left == 0 {
-                self.due -= 1;
-                self.next_row();
-            }
+            self.fetch_line::<V>();
+        }
+    }
+
+    /// Fetches what has not been yet.
+    #[inline(always)]
+    fn finish<V: Vector>(&mut self) {
+        while self.due > 0 {
+            self.fetch_line::<V>();
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_line<V: Vector>(&mut self) {
+        V::prefetch::<2>(self.at);
+        self.at = self.at.wrapping_add(LINE);
+        self.lines_left -= 1;
+        if self.lines_left == 0 {
+            self.due -= 1;
+            self.next_row();
         }
     }
 }
@@ -710,7 +731,7 @@ unsafe fn transpose_panel<B: Block>(
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
         if let Some(ahead) = &mut ahead {
-            ahead.fetch::<B::Vector>(size);
+            ahead.fetch::<B::Vector>();
         }
         let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
         let stream = stream && row.is_multiple_of(size);
@@ -742,6 +763,42 @@ mod tests {
                 let (row, column) = (rows / size * size, columns / size * size);
                 assert!(visits[..row.min(rows - size)].iter().all(|r| r[0] == 1));
                 assert!(visits[0][..column.min(columns - size)].iter().all(|&n| n == 1));
+            }
+        }
+    }
+
+    #[test]
+    fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
+        type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+        let strip = Strip {
+            lines: 2,
+            source_line: 100_000,
+            blocks: 3,
+            source_step: 10_000,
+            rows: 5,
+            row_stride: 1000,
+            columns: 20,
+            next: 1_000_000,
+            ..Strip::default()
+        };
+        let matrix = Matrix::new::<4, 1>(&strip);
+        assert_eq!((matrix.rows, matrix.columns), (5, 20));
+        let panel = Panel { rows: 4, columns: 16 };
+        let mut starts = Vec::new();
+        for (strip, line, block) in
+            (0..2).flat_map(|s| (0..2).flat_map(move |l| (0..3).map(move |b| (s, l, b))))
+        {
+            for (byte, row) in [0, 64].into_iter().flat_map(|p| (0..5).map(move |r| (p, r))) {
+                let matrix = strip * 1_000_000 + line * 100_000 + block * 10_000;
+                starts.push((matrix + byte + row * 1000, if byte == 0 { 64 } else { 16 }));
+            }
+        }
+        for rows in [1, 40] {
+            let mut ahead = RowsAhead::new::<Words>(&matrix, panel, rows, std::ptr::null());
+            for &(start, bytes) in &starts[rows.max(ROWS_AHEAD)..] {
+                assert_eq!(ahead.at.addr(), start);
+                assert_eq!(ahead.lines_left, (start % LINE + bytes).div_ceil(LINE));
+                ahead.next_row();
             }
         }
     }
