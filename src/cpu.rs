@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// One level of vector instructions, which this CPU has.
 ///
@@ -138,6 +139,39 @@ impl FromStr for Tier {
             None => TierError::Unknown { name: crate::excerpt::excerpt(name) },
         })
     }
+}
+
+/// Whether a core writes to the farther caches while what it wrote past them is on its way:
+/// then some of both together is faster than either. It is so on Zen 5, and assumed of what
+/// has not been measured; on Zen 4, and so Zen 3 of the same family, it is not
+/// (docs/performance.md).
+pub(crate) fn mixes_stores() -> bool {
+    static MIXES: LazyLock<bool> = LazyLock::new(|| amd_family() != Some(0x19));
+    *MIXES
+}
+
+/// The family of a CPU of AMD, as its manuals have it: `CPUID` functions 0 and 1.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "an instruction that every x86-64 has")]
+fn amd_family() -> Option<u32> {
+    use std::arch::x86_64::__cpuid;
+    #[allow(unused_unsafe, reason = "safe in newer compilers")]
+    // SAFETY: every x86-64 has the instruction, and function 0.
+    let name = unsafe { __cpuid(0) };
+    let letters = [name.ebx, name.edx, name.ecx].map(u32::to_le_bytes);
+    if letters.concat() != b"AuthenticAMD" {
+        return None;
+    }
+    #[allow(unused_unsafe, reason = "safe in newer compilers")]
+    // SAFETY: and function 1.
+    let version = unsafe { __cpuid(1) }.eax;
+    let (base, extended) = (version >> 8 & 0xf, version >> 20 & 0xff);
+    Some(if base == 0xf { base + extended } else { base })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn amd_family() -> Option<u32> {
+    None
 }
 
 /// Why a name is no tier.

@@ -82,8 +82,7 @@ fn walk(
     let destination = Destination(destination);
     let mut buffers = Buffers { source, destination, order: program.order, scratch: None };
     if program.is_staged {
-        let mut scratch = Scratch { source: [0; SCRATCH_BYTES], destination: [0; SCRATCH_BYTES] };
-        Buffers { scratch: Some(&mut scratch), ..buffers }.walk(&program.nodes, 0, 0);
+        buffers.walk_staged(&program.nodes);
     } else {
         buffers.walk(&program.nodes, 0, 0);
     }
@@ -168,6 +167,14 @@ impl Destination<'_> {
 }
 
 impl Buffers<'_> {
+    /// Carries out nodes of which some work on scratch memory. That is on the stack here only:
+    /// who goes without it need not make room for it, page by page.
+    #[inline(never)]
+    fn walk_staged(self, nodes: &[Node]) {
+        let mut scratch = Scratch { source: [0; SCRATCH_BYTES], destination: [0; SCRATCH_BYTES] };
+        Buffers { scratch: Some(&mut scratch), ..self }.walk(nodes, 0, 0);
+    }
+
     /// Carries out nodes, the loops around them being at these offsets in bits.
     fn walk(&mut self, nodes: &[Node], source: u64, destination: u64) {
         for node in nodes {

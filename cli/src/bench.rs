@@ -182,25 +182,40 @@ fn parse_size(text: &str) -> Result<u64, Failure> {
     })
 }
 
+/// How many bytes lie between the buffers, beyond their own. CPUs of AMD look for a line in
+/// the nearest cache by a hash of its address first; addresses whose distance is a multiple of
+/// 256 MiB have the same, and drive each other out. Seven pages make another one of it.
+const APART: usize = 7 << 12;
+
 /// Two buffers in huge pages, where the system gives them.
 struct Buffers {
-    source: MmapMut,
-    destination: MmapMut,
+    memory: MmapMut,
+    /// Where the second begins, in bytes.
+    second: usize,
 }
 
 impl Buffers {
     fn new(bytes: u64) -> Result<Self, Failure> {
-        files::check_memory(bytes.saturating_mul(2), "two buffers of the largest array")?;
-        let length = usize::try_from(bytes.max(1)).map_err(Failure::work)?;
-        let map = || -> Result<MmapMut, Failure> {
-            let mut map = MmapMut::map_anon(length).map_err(Failure::work)?;
-            #[cfg(target_os = "linux")]
-            // Where there are none, it is slower, and so is memcpy.
-            let _ = map.advise(memmap2::Advice::HugePage);
-            map.fill(1);
-            Ok(map)
+        let huge_page = 2 << 20;
+        let second = usize::try_from(bytes.max(1))
+            .ok()
+            .and_then(|bytes| bytes.checked_next_multiple_of(huge_page)?.checked_add(APART));
+        let length = second.and_then(|second| second.checked_mul(2));
+        let (Some(second), Some(length)) = (second, length) else {
+            return Err(Failure::work(format!("two buffers of {bytes} bytes are too large")));
         };
-        Ok(Buffers { source: map()?, destination: map()? })
+        files::check_memory(length as u64, "two buffers of the largest array")?;
+        let mut memory = MmapMut::map_anon(length).map_err(Failure::work)?;
+        #[cfg(target_os = "linux")]
+        // Where there are none, it is slower, and so is memcpy.
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        memory.fill(1);
+        Ok(Buffers { memory, second })
+    }
+
+    /// The source and the destination, which are as long as was asked for at least.
+    fn both(&mut self) -> (&mut [u8], &mut [u8]) {
+        self.memory.split_at_mut(self.second)
     }
 }
 
@@ -253,7 +268,7 @@ impl Case {
         let (from, to) = (self.from.sizes()?.image_bytes, self.to.sizes()?.image_bytes);
         let from = usize::try_from(from).map_err(Failure::work)?;
         let to = usize::try_from(to).map_err(Failure::work)?;
-        let (source, destination) = (&buffers.source[..], &mut buffers.destination[..]);
+        let (source, destination) = buffers.both();
         let mut contest = |which: usize| -> Result<(), Failure> {
             let ran = match which {
                 0 => plan.run(&source[..from], &mut destination[..to]),
@@ -309,12 +324,13 @@ impl Case {
             |shape: &Shape| usize::try_from(shape.sizes()?.image_bytes).map_err(Failure::work);
         let (source_bytes, bytes) = (length(&self.from)?, length(&self.to)?);
         let mut random = fastrand::Rng::with_seed(20);
-        buffers.source.fill(0);
+        let (source, destination) = buffers.both();
+        source.fill(0);
         let elements = self.from.element_type().bits().min(8);
         let mask = 0xff >> (8 - elements);
         // A narrow type in bytes has nothing in the other bits; images may.
         let in_bytes = elements < 8 && self.from.element_bits() == 8;
-        let mut words = buffers.source.chunks_exact_mut(8);
+        let mut words = source.chunks_exact_mut(8);
         for word in &mut words {
             let mut eight = random.u64(..).to_le_bytes();
             for byte in &mut eight {
@@ -327,8 +343,8 @@ impl Case {
             }
             word.copy_from_slice(&eight);
         }
-        let source = &buffers.source[..source_bytes];
-        let image = &mut buffers.destination[..bytes];
+        let source = &source[..source_bytes];
+        let image = &mut destination[..bytes];
         image.fill(0xee);
         plan.run(source, image).map_err(Failure::work)?;
 

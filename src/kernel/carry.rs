@@ -29,12 +29,15 @@ use super::vector::{LINE, Vector, put};
 use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
-/// The lines of memory that blocks are made in.
-const MADE: usize = 128;
+/// The pages of memory that blocks are made in. A store across the end of one takes as long as
+/// a hundred others while lines are on their way past the caches, so no run is made across it
+/// that fits into one.
+const MADE: usize = 4;
+const PAGE: usize = 4096;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
-/// go on with them. With `MADE`, and with a line before and one behind each of the latter,
-/// that is up to 40 KiB of the stack.
+/// go on with them. With `MADE`, or with three lines more for each of the latter, that is up to
+/// 40 KiB of the stack.
 const KEPT: usize = 128;
 
 /// So many bytes between two runs are little, and fetched.
@@ -43,6 +46,15 @@ const BETWEEN: usize = 512;
 /// Lines of the caches.
 #[repr(C, align(64))]
 pub(super) struct CacheLines<const COUNT: usize>(pub(super) [[u8; LINE]; COUNT]);
+
+/// The second line is that in which a run goes on, and there is room before and behind it: all
+/// of it in one page.
+#[repr(C, align(256))]
+struct RoomOfEnd([[u8; LINE]; 4]);
+
+/// Memory that blocks are made in.
+#[repr(C, align(4096))]
+struct Pages([[u8; PAGE]; MADE]);
 
 /// An op whose blocks can be made apart from where they belong.
 pub(super) trait Make {
@@ -82,9 +94,12 @@ pub(super) struct Carry {
     is_joined: bool,
     /// Where blocks do: whether the lines go on with each other as well.
     lines_join: bool,
-    /// How many blocks are made at a time.
+    /// How many blocks are made at a time whose runs do not go on with each other, and how many
+    /// whose runs do with those of each of them.
+    at_once: usize,
     group: usize,
-    /// From a run to the next in memory, and from a block to the next.
+    /// From a run to the next in memory, and from a block to the next whose runs do not go on
+    /// with it.
     run_step: usize,
     block_step: usize,
     /// What the op takes for the distance of its rows there.
@@ -108,34 +123,33 @@ impl Carry {
         let is_joined = strip.blocks > 1 && strip.destination_step == bytes;
         let any_join = is_joined || strip.lines > 1 && strip.destination_line == bytes;
         let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && strip.pad == 0;
-        if !any_join || !is_whole || bytes > MADE * LINE || !(1..=KEPT).contains(&count) {
+        if !any_join || !is_whole || bytes > MADE * PAGE || !(1..=KEPT).contains(&count) {
             return None;
         }
         let lines_join =
             is_joined && Some(strip.destination_line) == bytes.checked_mul(strip.blocks);
-        // Between two runs there is room for a line before the second one, and for as much
-        // as that is further from the beginning of a line than the first.
-        let between = LINE + stride % LINE;
-        let room = (MADE - 1) * LINE;
-        let (group, block_step) = if is_joined {
-            ((room / count).checked_sub(between)? / bytes, bytes)
-        } else {
-            let block = (count * (bytes + between)).next_multiple_of(LINE);
-            let step = block + strip.destination_step % LINE;
-            (room / step, step)
-        };
-        let group = group.min(strip.blocks);
-        let run_step = between + if is_joined { group * bytes } else { bytes };
+        // A run takes the line before its bytes, up to which others are as far from the
+        // beginning of a line as where they belong.
+        let least = (count * (bytes + 2 * LINE)).next_power_of_two();
+        let (alone, joined) =
+            if is_joined { (1, strip.blocks) } else { (strip.blocks, strip.lines) };
+        let at_once = (MADE * PAGE / least).min(alone).min(KEPT / count);
+        let most = MADE * PAGE / at_once.next_power_of_two();
+        let block_step = if least <= PAGE { most.min(PAGE) } else { most };
+        let room = block_step / count;
+        let run_step = room.checked_sub(room.wrapping_sub(stride) % LINE)?;
+        let group = (run_step.checked_sub(LINE)? / bytes).min(joined);
         let row_stride = match op_rows.count {
             1 => strip.row_stride,
             _ if rows_join => op_rows.bytes,
             _ => run_step,
         };
-        (group > 0).then_some(Carry {
+        (at_once > 0 && group > 0).then_some(Carry {
             read,
             written,
             is_joined,
             lines_join,
+            at_once,
             group,
             run_step,
             block_step,
@@ -165,11 +179,11 @@ impl Carry {
         }
     }
 
-    /// A strip in parts that have no more blocks in a line than lines can be kept for.
+    /// A strip in parts that have no more blocks in a line than there is room for.
     #[inline(always)]
     fn parts(&self, strip: &Strip) -> impl Iterator<Item = (Strip, Place)> {
         let strip = *strip;
-        let at_once = if self.is_joined { strip.blocks } else { KEPT / self.written.count };
+        let at_once = if self.is_joined { strip.blocks } else { self.at_once };
         (0..strip.blocks).step_by(at_once.max(1)).map(move |first| {
             let blocks = at_once.min(strip.blocks - first);
             (Strip { blocks, ..strip }, strip.place(0, first))
@@ -224,13 +238,11 @@ impl Carry {
     ) {
         let Runs { count, stride, bytes } = self.written;
         let mut first_lines = MaybeUninit::<CacheLines<KEPT>>::uninit();
-        // Three for each run: the line in which it goes on, and room before and behind it.
-        let mut ends = MaybeUninit::<CacheLines<{ 3 * KEPT }>>::uninit();
-        let ends = ends.as_mut_ptr().cast::<u8>();
+        let mut ends = MaybeUninit::<[RoomOfEnd; KEPT]>::uninit();
         let kept = Kept {
             first_lines: first_lines.as_mut_ptr().cast(),
-            last_lines: ends.wrapping_add(LINE),
-            last_step: 3 * LINE,
+            last_lines: ends.as_mut_ptr().cast::<u8>().wrapping_add(LINE),
+            last_step: size_of::<RoomOfEnd>(),
         };
         let runs = if self.is_joined { count } else { count * strip.blocks };
         for run in 0..runs {
@@ -269,7 +281,7 @@ impl Carry {
                         let to = to.wrapping_add(row.wrapping_mul(stride));
                         let run = block * count + row;
                         let (within, last_line) = (to.addr() % LINE, kept.last_line(run));
-                        ahead.ahead.fetch::<V, true>(fetched);
+                        ahead.ahead.fetch_once::<V>(fetched);
                         if goes_on || within == 0 {
                             // SAFETY: a whole line.
                             unsafe { copy_line::<V, true>(last_line, line_of(to)) };
@@ -280,7 +292,7 @@ impl Carry {
                         let mut at = LINE - within;
                         while at + LINE <= bytes {
                             fetched = fetched.wrapping_add(LINE);
-                            ahead.ahead.fetch::<V, true>(fetched);
+                            ahead.ahead.fetch_once::<V>(fetched);
                             // SAFETY: a line within the run, to where it belongs.
                             unsafe { L::line::<V, true>(from, row, at, to.wrapping_add(at)) };
                             at += LINE;
@@ -304,7 +316,7 @@ impl Carry {
         }
     }
 
-    /// The same for no more blocks in a line than lines can be kept for.
+    /// The same for no more blocks in a line than there is room for.
     ///
     /// # Safety
     ///
@@ -317,7 +329,7 @@ impl Carry {
         destination: *mut u8,
     ) {
         let Runs { count, bytes, .. } = self.written;
-        let mut memory = MaybeUninit::<CacheLines<MADE>>::uninit();
+        let mut memory = MaybeUninit::<Pages>::uninit();
         let (mut first_lines, mut last_lines) =
             (MaybeUninit::<CacheLines<KEPT>>::uninit(), MaybeUninit::<CacheLines<KEPT>>::uninit());
         let memory = memory.as_mut_ptr().cast::<u8>();
@@ -326,54 +338,76 @@ impl Carry {
             last_lines: last_lines.as_mut_ptr().cast(),
             last_step: LINE,
         };
-        let used =
-            if self.is_joined { count * self.run_step } else { self.group * self.block_step };
-        // SAFETY: what `new` found to fit, and a line for the distance from its beginning.
-        unsafe { scalar::fill(memory, 0, used + LINE) };
+        let (others, joined, rounds) = if self.is_joined {
+            (1, strip.blocks, strip.lines)
+        } else {
+            (strip.blocks, strip.lines, 1)
+        };
+        // SAFETY: what `new` found to fit for no more blocks than these.
+        unsafe { scalar::fill(memory, 0, others * self.block_step) };
 
         let in_memory = Strip { row_stride: self.row_stride, ..*strip };
-        let mut ahead = blocks::<true>(strip, &[], count * bytes);
+        let mut ahead = Reads::new(blocks::<true>(strip, &[], count * bytes), self, source);
         // What goes on and on: all lines, or the blocks of one line, or both.
         let mut begins = 0;
-        for line in 0..strip.lines {
-            let mut first = 0;
-            while first < strip.blocks {
-                let blocks = self.group.min(strip.blocks - first);
-                let (_, to) = strip.place(line, first).of(source, destination);
+        for round in 0..rounds {
+            for first in (0..joined).step_by(self.group) {
                 let group = Group {
-                    made: memory.wrapping_add(to.addr() % LINE),
-                    to,
-                    blocks,
-                    first: if self.is_joined { 0 } else { first },
-                    goes_on: line > begins || self.is_joined && first > 0,
+                    memory,
+                    destination,
+                    round,
+                    first,
+                    others,
+                    joined: self.group.min(joined - first),
+                    goes_on: round > begins || first > 0,
                 };
-                if line == begins && first == 0 {
-                    self.fetch_ends::<V>(strip, to);
+                if round == begins && first == 0 {
+                    let to = self.place(strip, &group, 0, 0).destination;
+                    self.fetch_ends::<V>(strip, destination.wrapping_add(to));
                 }
                 if group.goes_on {
                     // SAFETY: lines that were kept, to before the runs that go on with them.
-                    unsafe { self.begin::<V>(&group, &kept) };
+                    unsafe { self.begin::<V>(strip, &group, &kept) };
                 }
-                for block in 0..blocks {
-                    let (from, _) = strip.place(line, first + block).of(source, destination);
-                    let to = group.made.wrapping_add(block * self.block_step);
-                    // SAFETY: a block of the strip, to memory that has room for it.
-                    unsafe { M::make::<V>(&in_memory, from, to) };
+                for block in 0..group.joined {
+                    for other in 0..others {
+                        let from = self.place(strip, &group, other, block).source;
+                        let made = self.made(strip, &group, other).wrapping_add(block * bytes);
+                        // SAFETY: a block of the strip, to memory that has room for it.
+                        unsafe { M::make::<V>(&in_memory, source.wrapping_add(from), made) };
+                    }
                 }
                 // SAFETY: the blocks that were made, to where they belong.
-                unsafe { self.take::<V>(strip, &group, source, &mut ahead, &kept) };
+                unsafe { self.take::<V>(strip, &group, &mut ahead, &kept) };
                 // SAFETY: what is left of their runs.
-                unsafe { self.keep::<V>(&group, &kept) };
-                first += blocks;
+                unsafe { self.keep::<V>(strip, &group, &kept) };
             }
-            let is_last = line + 1 == strip.lines || self.is_joined && !self.lines_join;
+            let is_last = round + 1 == rounds || !self.lines_join;
             if is_last {
-                let (_, to) = strip.place(begins, 0).of(source, destination);
+                let to = destination.wrapping_add(strip.place(begins, 0).destination);
+                let lines = if self.is_joined { round + 1 - begins } else { strip.lines };
                 // SAFETY: the ends of all runs since then.
-                unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
-                begins = line + 1;
+                unsafe { self.finish::<V>(strip, to, lines, &kept) };
+                begins = round + 1;
             }
         }
+    }
+
+    /// Where the block of a group begins that goes on with so many others.
+    #[inline(always)]
+    fn place(&self, strip: &Strip, group: &Group, other: usize, block: usize) -> Place {
+        if self.is_joined {
+            strip.place(group.round, group.first + block)
+        } else {
+            strip.place(group.first + block, other)
+        }
+    }
+
+    /// Where the first of them is made: as far from the beginning of a line as where it belongs.
+    #[inline(always)]
+    fn made(&self, strip: &Strip, group: &Group, other: usize) -> *mut u8 {
+        let to = group.destination.wrapping_add(self.place(strip, group, other, 0).destination);
+        group.memory.wrapping_add(other * self.block_step + to.addr() % LINE)
     }
 
     /// Fetches the lines in which runs begin and end, and what lies between two of them if that
@@ -418,10 +452,10 @@ impl Carry {
     /// The group is one of those of [`run`](Carry::run), and the lines were kept. The CPU
     /// has `V`.
     #[inline(always)]
-    unsafe fn begin<V: Vector>(&self, group: &Group, kept: &Kept) {
-        for (made, run) in self.runs(group) {
+    unsafe fn begin<V: Vector>(&self, strip: &Strip, group: &Group, kept: &Kept) {
+        for run in self.runs(strip, group) {
             // SAFETY: a line that is kept, to the one in which the run begins.
-            unsafe { copy_line::<V, false>(kept.last_line(run), line_of(made)) };
+            unsafe { copy_line::<V, false>(kept.last_line(run.number), line_of(run.made)) };
         }
     }
 
@@ -431,27 +465,27 @@ impl Carry {
     ///
     /// The group was made. The CPU has `V`.
     #[inline(always)]
-    unsafe fn keep<V: Vector>(&self, group: &Group, kept: &Kept) {
-        let blocks = if self.is_joined { group.blocks } else { 1 };
-        let bytes = blocks * self.written.bytes;
-        for (made, run) in self.runs(group) {
+    unsafe fn keep<V: Vector>(&self, strip: &Strip, group: &Group, kept: &Kept) {
+        let bytes = group.joined * self.written.bytes;
+        for run in self.runs(strip, group) {
+            let last = line_of(run.made).wrapping_add(bytes);
             // SAFETY: the line in which the run ends.
-            unsafe {
-                copy_line::<V, false>(line_of(made).wrapping_add(bytes), kept.last_line(run))
-            };
+            unsafe { copy_line::<V, false>(last, kept.last_line(run.number)) };
         }
     }
 
-    /// Where the runs of a group are made, and their numbers in a line.
+    /// The runs of a group.
     #[inline(always)]
-    fn runs(&self, group: &Group) -> impl Iterator<Item = (*mut u8, usize)> {
-        let Group { made, first, .. } = *group;
-        let (count, block_step, run_step) = (self.written.count, self.block_step, self.run_step);
-        let blocks = if self.is_joined { 1 } else { group.blocks };
-        (0..blocks).flat_map(move |block| {
-            (0..count).map(move |row| {
-                let made = made.wrapping_add(block * block_step + row * run_step);
-                (made, (first + block) * count + row)
+    fn runs(&self, strip: &Strip, group: &Group) -> impl Iterator<Item = MadeRun> {
+        let Runs { count, stride, .. } = self.written;
+        (0..group.others).flat_map(move |other| {
+            let made = self.made(strip, group, other);
+            let to = self.place(strip, group, other, 0).destination;
+            let to = group.destination.wrapping_add(to);
+            (0..count).map(move |row| MadeRun {
+                number: other * count + row,
+                made: made.wrapping_add(row * self.run_step),
+                to: to.wrapping_add(row.wrapping_mul(stride)),
             })
         })
     }
@@ -466,49 +500,24 @@ impl Carry {
         &self,
         strip: &Strip,
         group: &Group,
-        source: *const u8,
-        ahead: &mut Blocks<'_, true>,
+        ahead: &mut Reads<'_>,
         kept: &Kept,
     ) {
-        let Runs { count, stride, bytes } = self.written;
-        // Line by line what will be read, row by row where a run is made of whole lines of
-        // each; otherwise as if it were one run, which is no more than a hint.
-        let read = self.read;
-        let by_rows = count == 1
-            && read.bytes.is_multiple_of(LINE)
-            && read.count.checked_mul(read.bytes) == Some(bytes);
-        let (rows, bytes, made_step, stride, fetched_step) = if by_rows {
-            (read.count, read.bytes, read.bytes, read.bytes, read.stride)
-        } else {
-            (count, bytes, self.run_step, stride, bytes)
-        };
-        for block in 0..group.blocks {
-            let Some(place) = ahead.next() else { return };
-            let source = source.wrapping_add(place.source);
-            let mut fetched = source;
-            let made = group.made.wrapping_add(block * self.block_step);
-            let to = group.to.wrapping_add(block.wrapping_mul(strip.destination_step));
-            for row in 0..rows {
-                let made = made.wrapping_add(row * made_step);
-                let to = to.wrapping_add(row.wrapping_mul(stride));
-                let before = to.addr() % LINE;
-                let is_open = group.goes_on || by_rows && row > 0 || self.is_joined && block > 0;
-                let (made, to) = (made.wrapping_sub(before), to.wrapping_sub(before));
-                let mut at = 0;
-                if !is_open && before > 0 {
-                    let run = (group.first + block) * count + row;
-                    // SAFETY: the line in which a run begins.
-                    unsafe { copy_line::<V, false>(made, kept.first_line(run)) };
-                    ahead.ahead.fetch::<V, true>(fetched);
-                    at = LINE;
-                }
-                while at < bytes {
-                    // SAFETY: a line of which all was made, to where it belongs.
-                    unsafe { copy_line::<V, true>(made.wrapping_add(at), to.wrapping_add(at)) };
-                    ahead.ahead.fetch::<V, true>(fetched.wrapping_add(at));
-                    at += LINE;
-                }
-                fetched = fetched.wrapping_add(fetched_step);
+        let bytes = group.joined * self.written.bytes;
+        for MadeRun { number, made, to } in self.runs(strip, group) {
+            let (made, line, before) = (line_of(made), line_of(to), to.addr() % LINE);
+            let mut at = 0;
+            if !group.goes_on && before > 0 {
+                // SAFETY: the line in which a run begins.
+                unsafe { copy_line::<V, false>(made, kept.first_line(number)) };
+                ahead.fetch_line::<V>();
+                at = LINE;
+            }
+            while at < bytes {
+                // SAFETY: a line of which all was made, to where it belongs.
+                unsafe { copy_line::<V, true>(made.wrapping_add(at), line.wrapping_add(at)) };
+                ahead.fetch_line::<V>();
+                at += LINE;
             }
         }
     }
@@ -591,17 +600,77 @@ pub(super) unsafe fn finish<V: Vector>(runs: impl Iterator<Item = Ended>) {
     }
 }
 
-/// Blocks of a line that are made at a time.
+/// Blocks that are made at a time.
 struct Group {
-    /// Where the first of them is made, and where it belongs: both as far from the
-    /// beginning of a line.
+    memory: *mut u8,
+    /// Of the strip.
+    destination: *mut u8,
+    /// Where the blocks of a line go on with each other: the line.
+    round: usize,
+    /// The first of those that go on with each other.
+    first: usize,
+    /// How many blocks do not, and how many go on with each of them.
+    others: usize,
+    joined: usize,
+    /// Whether its runs go on with those of another group.
+    goes_on: bool,
+}
+
+/// A run of a group: its number among those that lines are kept for, where it is made, and
+/// where it belongs.
+struct MadeRun {
+    number: usize,
     made: *mut u8,
     to: *mut u8,
-    blocks: usize,
-    /// The number of the first one in its line, where each has lines that are kept.
-    first: usize,
-    /// Whether its runs go on with others.
-    goes_on: bool,
+}
+
+/// What will be read, line by line: row by row where a run is made of whole lines of each,
+/// otherwise as if a block were one run, which is no more than a hint.
+struct Reads<'a> {
+    blocks: Blocks<'a, true>,
+    source: *const u8,
+    /// Of a block: how many rows of how many lines, and from one to the next.
+    rows: usize,
+    lines: usize,
+    stride: usize,
+    /// Of the row: where it begins, which row it is, and the lines that are done.
+    from: *const u8,
+    row: usize,
+    line: usize,
+}
+
+impl<'a> Reads<'a> {
+    #[inline(always)]
+    fn new(mut blocks: Blocks<'a, true>, carry: &Carry, source: *const u8) -> Self {
+        let Runs { count, bytes, .. } = carry.written;
+        let read = carry.read;
+        let by_rows = count == 1
+            && read.bytes.is_multiple_of(LINE)
+            && read.count.checked_mul(read.bytes) == Some(bytes);
+        let (rows, bytes, stride) =
+            if by_rows { (read.count, read.bytes, read.stride) } else { (1, count * bytes, 0) };
+        let from = blocks.next().map_or(source, |place| source.wrapping_add(place.source));
+        Self { blocks, source, rows, lines: bytes / LINE, stride, from, row: 0, line: 0 }
+    }
+
+    /// Fetches what is ahead of the next line.
+    #[inline(always)]
+    fn fetch_line<V: Vector>(&mut self) {
+        self.blocks.ahead.fetch_once::<V>(self.from.wrapping_add(self.line * LINE));
+        self.line += 1;
+        if self.line < self.lines {
+            return;
+        }
+        (self.line, self.row) = (0, self.row + 1);
+        self.from = self.from.wrapping_add(self.stride);
+        if self.row < self.rows {
+            return;
+        }
+        self.row = 0;
+        if let Some(place) = self.blocks.next() {
+            self.from = self.source.wrapping_add(place.source);
+        }
+    }
 }
 
 /// The lines in which the runs of a line of the strip begin and end.

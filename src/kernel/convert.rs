@@ -41,7 +41,7 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
                 let (from, to) =
                     (source.wrapping_add(at * width), destination.wrapping_add(at * made));
                 // Behind the run follows what is mostly converted next.
-                let ahead = Ahead { near: 2 * NEAR_AHEAD, far: 0 };
+                let ahead = Ahead::near(2 * NEAR_AHEAD);
                 ahead.fetch_bytes::<V, false>(from, CONVERTED * width);
                 if STREAM && to.addr().is_multiple_of(V::BYTES) {
                     let mut numbers = Lot([0; CONVERTED * 8]);

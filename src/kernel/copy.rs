@@ -96,7 +96,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     while STREAM && at + STRAIGHT <= count {
         let (from, to) = (source.wrapping_add(at), destination.wrapping_add(at));
         if let Some(kept) = kept {
-            Ahead { near: kept, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT);
+            Ahead::near(kept).fetch_bytes::<V, false>(to, STRAIGHT);
             // SAFETY: so many bytes of the run.
             unsafe { copy_straight::<V, false>(from, to, ahead) };
         } else {

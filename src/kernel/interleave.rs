@@ -82,7 +82,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
                     rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
                     if let Some(kept) = kept {
-                        Ahead { near: kept, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT);
+                        Ahead::near(kept).fetch_bytes::<V, false>(to, STRAIGHT);
                     }
                     column += STRAIGHT / WAYS / WIDTH;
                 }
@@ -366,7 +366,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     if let Some(near) = kept {
                         for row in 0..WAYS {
                             let to = to.wrapping_add(row.wrapping_mul(stride));
-                            Ahead { near, far: 0 }.fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
+                            Ahead::near(near).fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
                         }
                     }
                     column += STRAIGHT / WAYS / WIDTH;

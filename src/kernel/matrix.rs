@@ -68,10 +68,11 @@ struct Panel {
 
 /// Of what is written past the caches: the lines of a panel beside each other in the source,
 /// in each row, and below each other in the destination, in each column; and the most of
-/// these, where rows have fewer.
+/// these, where rows have fewer and are so many bytes or more from each other.
 pub(super) const LINES_ALONG: usize = 16;
 const LINES_DOWN: usize = 2;
 const MOST_LINES_DOWN: usize = 4;
+const APART: usize = 4096;
 
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
 /// has, and at least so many.
@@ -257,7 +258,9 @@ impl Matrix {
     #[inline(always)]
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
         let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
-        let down = (LINES_ALONG * LINES_DOWN / along).min(MOST_LINES_DOWN);
+        let are_apart = self.row.stride.cast_signed().unsigned_abs() >= APART;
+        let most = if are_apart { MOST_LINES_DOWN } else { LINES_ALONG };
+        let down = (LINES_ALONG * LINES_DOWN / along).min(most);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
@@ -689,6 +692,10 @@ impl<'a> RowsAhead<'a> {
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
         V::prefetch::<2>(self.at);
+        if self.matrix.others.is_far {
+            // Not all that is asked of memory is taken at once.
+            V::prefetch::<2>(self.at);
+        }
         self.at = self.at.wrapping_add(LINE);
         self.lines_left -= 1;
         if self.lines_left == 0 {

@@ -100,6 +100,7 @@ impl Random {
 
         let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
         strip.is_shuffled = self.one_in(2);
+        strip.is_far = self.one_in(2);
         strip.kept_one_of = if self.one_in(3) { self.below(5) } else { 0 };
         let (run_read, run_made) = (columns * word, columns * made);
         match op {

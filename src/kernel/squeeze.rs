@@ -16,13 +16,23 @@ use super::{Place, Strip};
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
 
+/// How many bytes ahead in its row what is squeezed is fetched into the nearest cache.
+const SQUEEZED_AHEAD: usize = 1024;
+
 /// At most so many blocks are in a [`Stretch`].
 const IN_STRETCH: usize = 32;
 
 /// A stretch of each byte of the words, on its way: so many bytes of a row are read, or
 /// written, before the next row.
 #[repr(align(64))]
-struct Stretch<const WAYS: usize, T, const BYTES: usize>([[T; BYTES]; WAYS]);
+struct Stretch<const WAYS: usize, const BYTES: usize>([[MaybeUninit<u8>; BYTES]; WAYS]);
+
+impl<const WAYS: usize, const BYTES: usize> Stretch<WAYS, BYTES> {
+    #[inline(always)]
+    fn uninit() -> Self {
+        Self([[MaybeUninit::uninit(); BYTES]; WAYS])
+    }
+}
 
 /// The stretches of a strip, which are parts of a block, or blocks beside each other whose
 /// rows go on in the next one.
@@ -150,8 +160,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             source: i * parts.columns,
             destination: i.wrapping_mul(strip.destination_step),
         });
-        let mut stretch =
-            Stretch::<WAYS, _, SQUEEZED>([[MaybeUninit::<u8>::uninit(); SQUEEZED]; WAYS]);
+        let mut stretch = Stretch::<WAYS, SQUEEZED>::uninit();
         let mut next = parts.next();
         while let Some(part) = next {
             next = parts.next();
@@ -184,6 +193,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                 source_step: part.columns,
                 rows: WAYS,
                 row_stride: SQUEEZED,
+                is_far: false,
                 columns: part.columns,
                 pad: if is_end { strip.pad } else { 0 },
                 ..*strip
@@ -213,7 +223,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
 }
 
 /// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
-/// Streaming, what is `ahead` by so many bytes is fetched.
+/// Streaming, what is `ahead` by so many bytes is fetched from memory.
 ///
 /// # Safety
 ///
@@ -302,6 +312,7 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
     if STREAM {
         V::prefetch::<2>(from.wrapping_add(ahead));
+        V::prefetch::<1>(from.wrapping_add(SQUEEZED_AHEAD));
     }
     // SAFETY: by the contract of this function.
     let vector = unsafe { V::load(from) };
@@ -356,7 +367,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
         });
-        let mut stretch = Stretch::<WAYS, u8, UNSQUEEZED>([[0; UNSQUEEZED]; WAYS]);
+        let mut stretch = Stretch::<WAYS, UNSQUEEZED>::uninit();
         for part in parts {
             let words = Strip {
                 lines: 1,
@@ -398,8 +409,8 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 let to =
                     destination.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
                 let bytes = bytes.get(..part.blocks * part.columns).unwrap_or_default();
-                // SAFETY: so many columns of rows that the strip has: of several blocks
-                // only where these are one long row.
+                // SAFETY: so many columns of rows that the strip has, whose bytes have just
+                // been written: of several blocks only where these are one long row.
                 unsafe {
                     unsqueeze_rows::<V, BITS>(
                         rows,
@@ -417,16 +428,18 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
 ///
 /// # Safety
 ///
-/// As many columns as there are bytes can be written in each row. The CPU has `V`.
+/// The bytes have been written, and as many columns can be in each row. The CPU has `V`.
 #[inline(always)]
 unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
     rows: usize,
-    bytes: &[u8],
+    bytes: &[MaybeUninit<u8>],
     destination: scalar::Places<*mut u8>,
     stream: bool,
 ) {
     if bytes.len() < V::BYTES {
-        for (column, &byte) in bytes.iter().enumerate() {
+        for (column, byte) in bytes.iter().enumerate() {
+            // SAFETY: by the contract of this function.
+            let byte = unsafe { byte.assume_init() };
             let to = scalar::to(destination.first.wrapping_add(column), destination.stride);
             // SAFETY: one column of the rows.
             unsafe { scalar::unsqueeze::<BITS>(rows, byte, to) };
@@ -479,10 +492,11 @@ unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
 ///
 /// # Safety
 ///
-/// There is a vector of bytes at least; as many columns can be written. The CPU has `V`.
+/// There is a vector of bytes at least, which have been written; as many columns can be. The
+/// CPU has `V`.
 #[inline(always)]
 unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
-    bytes: &[u8],
+    bytes: &[MaybeUninit<u8>],
     to: *mut u8,
     stream: bool,
 ) {
@@ -496,7 +510,7 @@ unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
     }
     while column <= last {
         // SAFETY: a vector of the bytes, at most the last one.
-        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(column)) };
+        let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(column)) };
         let vector = vector.shr::<SHIFT>().and(mask);
         if stream {
             // SAFETY: as many columns of the row, from an aligned one on.
@@ -512,7 +526,7 @@ unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
         unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, column..bytes.len(), to) };
     } else if column < bytes.len() {
         // SAFETY: the last vector of the bytes.
-        let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(last)) };
+        let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(last)) };
         // SAFETY: as many columns of the row.
         unsafe { vector.shr::<SHIFT>().and(mask).store(to.wrapping_add(last)) };
     }
@@ -522,11 +536,11 @@ unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
 ///
 /// # Safety
 ///
-/// There is a vector of bytes at least; these columns are among them, and can be written.
-/// The CPU has `V`.
+/// There is a vector of bytes at least, which have been written; these columns are among
+/// them, and can be. The CPU has `V`.
 #[inline(always)]
 unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
-    bytes: &[u8],
+    bytes: &[MaybeUninit<u8>],
     mask: V,
     columns: Range<usize>,
     to: *mut u8,
@@ -534,7 +548,7 @@ unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
     const { assert!(V::BYTES <= LINE, "a vector fits into a line") };
     let start = columns.start.min(bytes.len() - V::BYTES);
     // SAFETY: a vector of the bytes, at most the last one.
-    let vector = unsafe { V::load(bytes.as_ptr().wrapping_add(start)) };
+    let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(start)) };
     let mut made = [0; LINE];
     // SAFETY: no vector is longer than a line.
     unsafe { vector.shr::<SHIFT>().and(mask).store(made.as_mut_ptr()) };

@@ -18,6 +18,7 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     /// Past the caches, where that is.
     near: Further,
     far: Further,
+    again: Further,
     /// From one block that is written through the caches all the same to the one after the
     /// next, in the destination.
     kept: Further,
@@ -28,23 +29,45 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
 /// How far it is, in bytes, from what is read or written to what is fetched meanwhile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
-    pub(super) near: usize,
-    /// Past the caches only.
-    pub(super) far: usize,
+    near: usize,
+    /// Past the caches only: whether the source is in memory, otherwise nothing is fetched;
+    /// and what is fetched from there. The second-level cache does not take all that it is
+    /// asked for, so it is asked again.
+    is_far: bool,
+    far: usize,
+    again: usize,
 }
 
 impl Ahead {
+    /// So far, within the caches.
+    #[inline(always)]
+    pub(super) fn near(near: usize) -> Self {
+        Self { near, ..Self::default() }
+    }
+
     /// Fetches what is ahead of an address: the near line to where it is read from, and past
-    /// the caches the far one from memory.
+    /// the caches the far ones from memory.
     #[inline(always)]
     pub(super) fn fetch<V: Vector, const STREAM: bool>(self, at: *const u8) {
         if STREAM {
+            if !self.is_far {
+                return;
+            }
             V::prefetch::<2>(at.wrapping_add(self.far));
+            V::prefetch::<2>(at.wrapping_add(self.again));
         }
         V::prefetch::<1>(at.wrapping_add(self.near));
     }
 
-    /// The same of so many bytes.
+    /// The same, past the caches, where lines are made in memory: what they are made of is
+    /// asked for once, and wherever it is.
+    #[inline(always)]
+    pub(super) fn fetch_once<V: Vector>(self, at: *const u8) {
+        V::prefetch::<2>(at.wrapping_add(self.far));
+        V::prefetch::<1>(at.wrapping_add(self.near));
+    }
+
+    /// As [`fetch`](Ahead::fetch) of so many bytes.
     #[inline(always)]
     pub(super) fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {
         for line in 0..bytes.div_ceil(LINE) {
@@ -92,6 +115,7 @@ impl Further {
 /// cache, and into the second one, which asks memory for more lines at a time.
 pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
+const AGAIN_AHEAD: usize = 16384;
 
 /// While one block is written through the caches, the lines of the one after the next of
 /// them are fetched, which may be in no cache.
@@ -121,6 +145,7 @@ pub(super) fn blocks<'a, const STREAM: bool>(
         ahead: Ahead::default(),
         near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
         far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
+        again: Further::new(strip, AGAIN_AHEAD.div_ceil(bytes)),
         kept: Further::new(&written, KEPT_AHEAD * strip.kept_one_of),
         among,
     }
@@ -164,7 +189,9 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
         let place = strip.place(self.line, self.block);
         self.ahead = Ahead {
             near: self.near.from(self.block, strip.blocks),
+            is_far: strip.is_far,
             far: self.far.from(self.block, strip.blocks),
+            again: self.again.from(self.block, strip.blocks),
         };
         self.block += 1;
         Some(place)

@@ -275,7 +275,8 @@ impl PlanBuilder {
             && source.element_bits > 1;
         let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
         let asked = if tier.streams() { self.stream } else { Some(false) };
-        let stores = Stores { asked, both_bytes: source_bytes.saturating_add(destination_bytes) };
+        let both_bytes = source_bytes.saturating_add(destination_bytes);
+        let stores = Stores { asked, both_bytes, all_bytes: both_bytes };
         let options = Options { tier, padding, stores, truth };
         let recipe = Recipe::new(source, destination, options);
         let program = recipe.and_then(|recipe| Some((recipe.program()?, recipe)));

@@ -192,6 +192,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
                 // Steps are modulo 2^64, and may be negative.
                 let bytes = (step.cast_signed() / 8).cast_unsigned();
                 strip.next = usize::try_from(bytes).unwrap_or_default();
+                strip.is_far = stores.are_far();
             }
             strip.kept_one_of = if stream { stores.kept_one_of(&strip, op) } else { 0 };
             if let Some(stage) = &mut stages.source {
@@ -241,7 +242,7 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 mod tests {
     use super::*;
 
-    const ORDINARY: Stores = Stores { asked: Some(false), both_bytes: 0 };
+    const ORDINARY: Stores = Stores { asked: Some(false), both_bytes: 0, all_bytes: 0 };
 
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };

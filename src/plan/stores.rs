@@ -5,16 +5,17 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
+use crate::cpu;
 use crate::kernel::{BlockOp, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
 const RUNS: u64 = 12 << 20;
 
-/// With fewer bytes than this on both sides together, some of the runs are not: the
-/// caches have room for the source and for these, and take them while memory takes the
-/// others.
-const ALL_RUNS: u64 = 24 << 20;
+/// With fewer bytes than this on both sides together, the farther cache has room for the
+/// source and for more: the source is not fetched, and some runs are not written past it if
+/// it takes them while memory takes the others.
+const FAR: u64 = 24 << 20;
 
 /// One of so many blocks of a line, or of all where it has fewer: the same columns or rows in
 /// every line, so that these are written in one way from end to end.
@@ -37,6 +38,8 @@ pub(super) struct Stores {
     pub(super) asked: Option<bool>,
     /// The bytes of source and destination together.
     pub(super) both_bytes: u64,
+    /// The same of all threads that share the work.
+    pub(super) all_bytes: u64,
 }
 
 impl Stores {
@@ -54,8 +57,8 @@ impl Stores {
     /// Where one of so many blocks of a line of a strip, which is written past the caches, is
     /// not; 0 for none. Who asks for that gets it for all of them.
     pub(super) fn kept_one_of(self, strip: &Strip, op: BlockOp) -> usize {
-        let has_room = self.asked.is_none() && self.both_bytes < ALL_RUNS;
-        if !has_room || !op.goes_by_order() || strip.blocks < 2 {
+        let has_room = self.asked.is_none() && self.both_bytes < FAR;
+        if !has_room || !cpu::mixes_stores() || !op.goes_by_order() || strip.blocks < 2 {
             return 0;
         }
         let bytes_of = |blocks: usize| {
@@ -69,6 +72,11 @@ impl Stores {
             return 0;
         }
         KEPT_ONE_OF.min(strip.blocks)
+    }
+
+    /// Whether the sides are too large for the farther cache.
+    pub(super) fn are_far(self) -> bool {
+        self.all_bytes >= FAR
     }
 
     /// Whether the sides of a transpose stay in the near caches.
