@@ -29,8 +29,8 @@ use super::vector::{LINE, Vector, put};
 use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
-/// The pages of memory that blocks are made in. A store across the end of one takes as long as
-/// a hundred others while lines are on their way past the caches, so no run is made across it
+/// The pages of memory that blocks are made in. A store across two of them takes as long as a
+/// hundred others while lines are on their way past the caches, so no run is made across them
 /// that fits into one.
 const MADE: usize = 4;
 const PAGE: usize = 4096;

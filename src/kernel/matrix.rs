@@ -68,11 +68,10 @@ struct Panel {
 
 /// Of what is written past the caches: the lines of a panel beside each other in the source,
 /// in each row, and below each other in the destination, in each column; and the most of
-/// these, where rows have fewer and are so many bytes or more from each other.
+/// these, where rows have fewer.
 pub(super) const LINES_ALONG: usize = 16;
 const LINES_DOWN: usize = 2;
 const MOST_LINES_DOWN: usize = 4;
-const APART: usize = 4096;
 
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
 /// has, and at least so many.
@@ -258,9 +257,7 @@ impl Matrix {
     #[inline(always)]
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
         let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
-        let are_apart = self.row.stride.cast_signed().unsigned_abs() >= APART;
-        let most = if are_apart { MOST_LINES_DOWN } else { LINES_ALONG };
-        let down = (LINES_ALONG * LINES_DOWN / along).min(most);
+        let down = (LINES_ALONG * LINES_DOWN / along).min(MOST_LINES_DOWN);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
@@ -663,10 +660,11 @@ impl<'a> RowsAhead<'a> {
         }
     }
 
-    /// Sets out to fetch so many rows in so many steps.
+    /// Sets out to fetch so many rows in so many steps. Prefetchers do that themselves where
+    /// each row is a line, or less, and the next one follows.
     #[inline(always)]
     fn start(&mut self, rows: usize, steps: usize) {
-        self.due = rows;
+        self.due = if self.matrix.row.stride <= LINE { 0 } else { rows };
         self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
     }
 

@@ -16,8 +16,8 @@ use super::{Place, Strip};
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
 
-/// How many bytes ahead in its row what is squeezed is fetched into the nearest cache.
-const SQUEEZED_AHEAD: usize = 1024;
+/// How many bytes ahead in its row what is squeezed is fetched once more.
+const AGAIN_AHEAD: usize = 2048;
 
 /// At most so many blocks are in a [`Stretch`].
 const IN_STRETCH: usize = 32;
@@ -312,7 +312,7 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
     if STREAM {
         V::prefetch::<2>(from.wrapping_add(ahead));
-        V::prefetch::<1>(from.wrapping_add(SQUEEZED_AHEAD));
+        V::prefetch::<2>(from.wrapping_add(AGAIN_AHEAD));
     }
     // SAFETY: by the contract of this function.
     let vector = unsafe { V::load(from) };
