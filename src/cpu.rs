@@ -220,4 +220,20 @@ mod tests {
         let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
         assert_eq!(other.parse::<Tier>(), Err(TierError::NotHere { name: other }));
     }
+
+    /// As Linux reads the same numbers.
+    #[test]
+    fn the_family_is_what_the_system_calls_it() {
+        let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {
+            println!("skipped: this system does not tell which CPU it has");
+            return;
+        };
+        let value = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+            lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
+        };
+        let is_amd = value("vendor_id").as_deref() == Some("AuthenticAMD");
+        let family = value("cpu family").and_then(|family| family.parse().ok());
+        assert_eq!(amd_family(), if is_amd { family } else { None });
+    }
 }

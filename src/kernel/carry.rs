@@ -30,14 +30,14 @@ use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
 /// The pages of memory that blocks are made in. A store across two of them takes as long as a
-/// hundred others while lines are on their way past the caches, so no run is made across them
-/// that fits into one.
+/// hundred others while lines are on their way past the caches, so what fits into a page is
+/// made in one: the runs of a block, and of others as far as they go on with these.
 const MADE: usize = 4;
 const PAGE: usize = 4096;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
 /// go on with them. With `MADE`, or with three lines more for each of the latter, that is up to
-/// 40 KiB of the stack.
+/// 40 KiB of the stack, and a page at most to begin where one does.
 const KEPT: usize = 128;
 
 /// So many bytes between two runs are little, and fetched.
@@ -94,8 +94,8 @@ pub(super) struct Carry {
     is_joined: bool,
     /// Where blocks do: whether the lines go on with each other as well.
     lines_join: bool,
-    /// How many blocks are made at a time whose runs do not go on with each other, and how many
-    /// whose runs do with those of each of them.
+    /// How many blocks are made at a time whose runs do not go on with each other; and of each
+    /// row of those that do, how many.
     at_once: usize,
     group: usize,
     /// From a run to the next in memory, and from a block to the next whose runs do not go on
@@ -128,8 +128,9 @@ impl Carry {
         }
         let lines_join =
             is_joined && Some(strip.destination_line) == bytes.checked_mul(strip.blocks);
-        // A run takes the line before its bytes, up to which others are as far from the
-        // beginning of a line as where they belong.
+        // A run takes the lines in which it begins and ends, and begins as far from the
+        // beginning of one as where it belongs. No block has more bytes than fit, so that is
+        // no number that overflows.
         let least = (count * (bytes + 2 * LINE)).next_power_of_two();
         let (alone, joined) =
             if is_joined { (1, strip.blocks) } else { (strip.blocks, strip.lines) };
@@ -172,18 +173,19 @@ impl Carry {
         source: *const u8,
         destination: *mut u8,
     ) {
-        for (part, place) in self.parts(strip) {
+        for (part, place) in self.parts(strip, self.at_once) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: some of the blocks of each line, or all.
             unsafe { self.run_part::<M, V>(&part, source, destination) };
         }
     }
 
-    /// A strip in parts that have no more blocks in a line than there is room for.
+    /// A strip in parts that have no more than so many blocks in a line, where these do not go on
+    /// with each other.
     #[inline(always)]
-    fn parts(&self, strip: &Strip) -> impl Iterator<Item = (Strip, Place)> {
+    fn parts(&self, strip: &Strip, at_once: usize) -> impl Iterator<Item = (Strip, Place)> {
         let strip = *strip;
-        let at_once = if self.is_joined { strip.blocks } else { self.at_once };
+        let at_once = if self.is_joined { strip.blocks } else { at_once };
         (0..strip.blocks).step_by(at_once.max(1)).map(move |first| {
             let blocks = at_once.min(strip.blocks - first);
             (Strip { blocks, ..strip }, strip.place(0, first))
@@ -217,7 +219,7 @@ impl Carry {
         source: *const u8,
         destination: *mut u8,
     ) {
-        for (part, place) in self.parts(strip) {
+        for (part, place) in self.parts(strip, KEPT / self.written.count) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: some of the blocks of each line, or all.
             unsafe { self.run_part_by_lines::<L, V>(&part, source, destination) };
@@ -343,9 +345,6 @@ impl Carry {
         } else {
             (strip.blocks, strip.lines, 1)
         };
-        // SAFETY: what `new` found to fit for no more blocks than these.
-        unsafe { scalar::fill(memory, 0, others * self.block_step) };
-
         let in_memory = Strip { row_stride: self.row_stride, ..*strip };
         let mut ahead = Reads::new(blocks::<true>(strip, &[], count * bytes), self, source);
         // What goes on and on: all lines, or the blocks of one line, or both.
@@ -364,6 +363,13 @@ impl Carry {
                 if round == begins && first == 0 {
                     let to = self.place(strip, &group, 0, 0).destination;
                     self.fetch_ends::<V>(strip, destination.wrapping_add(to));
+                    for run in self.runs(strip, &group) {
+                        let first = line_of(run.made);
+                        // SAFETY: the line in which a run begins, which it has a part of.
+                        unsafe { scalar::fill(first, 0, LINE) };
+                        // SAFETY: and the one in which it ends.
+                        unsafe { scalar::fill(first.wrapping_add(group.joined * bytes), 0, LINE) };
+                    }
                 }
                 if group.goes_on {
                     // SAFETY: lines that were kept, to before the runs that go on with them.
@@ -393,7 +399,8 @@ impl Carry {
         }
     }
 
-    /// Where the block of a group begins that goes on with so many others.
+    /// Where a block of a group begins: of those that go on with each other that of this number,
+    /// in the row of them of that number.
     #[inline(always)]
     fn place(&self, strip: &Strip, group: &Group, other: usize, block: usize) -> Place {
         if self.is_joined {
@@ -403,7 +410,8 @@ impl Carry {
         }
     }
 
-    /// Where the first of them is made: as far from the beginning of a line as where it belongs.
+    /// Where the first one of a row of them is made: as far from the beginning of a line as where
+    /// it belongs.
     #[inline(always)]
     fn made(&self, strip: &Strip, group: &Group, other: usize) -> *mut u8 {
         let to = group.destination.wrapping_add(self.place(strip, group, other, 0).destination);
@@ -609,7 +617,7 @@ struct Group {
     round: usize,
     /// The first of those that go on with each other.
     first: usize,
-    /// How many blocks do not, and how many go on with each of them.
+    /// How many rows there are of such, and how many of them in each.
     others: usize,
     joined: usize,
     /// Whether its runs go on with those of another group.

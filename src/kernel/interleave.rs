@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
+
 use super::algorithm::Algorithm;
 use super::carry::{CacheLines, Carry, Lines, Make, copy_line};
 use super::scalar::{self, from, to};
@@ -400,18 +402,25 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         stream: bool,
     ) {
         let lanes = V::BYTES / WIDTH;
-        // Where many parts of lines would be under way, they are put together before they are
-        // streamed: memory takes whole lines.
+        // What goes to one row had better be written at once. And where many parts of lines
+        // would be under way, these are put together before they are streamed: memory takes
+        // whole lines.
         let has_many_parts = V::BYTES < LINE && LINE / V::BYTES * WAYS > 4;
-        if STREAM && stream && has_many_parts && strip.rows == WAYS {
-            while column + LINE / WIDTH <= strip.columns {
+        if STREAM && stream && strip.rows == WAYS {
+            let columns = Self::LINES_OF_ROW * LINE / WIDTH;
+            let at_once = Self::LINES_OF_ROW > 1 && V::BYTES >= LINE / 2;
+            while at_once && column + columns <= strip.columns {
                 let from = source.wrapping_add(column * WAYS * WIDTH);
-                if let Some(ahead) = ahead {
-                    ahead.fetch_bytes::<V, STREAM>(from, LINE * WAYS);
-                }
+                let to = destination.wrapping_add(column * WIDTH);
+                // SAFETY: the words of so many lines of each row, which can be written.
+                unsafe { Self::stream_lines::<V>(Self::LINES_OF_ROW, from, to, strip, ahead) };
+                column += columns;
+            }
+            while has_many_parts && column + LINE / WIDTH <= strip.columns {
+                let from = source.wrapping_add(column * WAYS * WIDTH);
                 let to = destination.wrapping_add(column * WIDTH);
                 // SAFETY: the words of a line of each row, which can be written.
-                unsafe { Self::stream_lines::<V>(from, to, strip.row_stride) };
+                unsafe { Self::stream_lines::<V>(1, from, to, strip, ahead) };
                 column += LINE / WIDTH;
             }
             if column == strip.columns {
@@ -450,28 +459,49 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
     }
 
-    /// Streams as many bytes of each row as a line has.
+    /// So many lines of each row are streamed one after the other: eight of all rows.
+    const LINES_OF_ROW: usize = if WAYS < 8 { 8 / WAYS } else { 1 };
+
+    /// Streams as many bytes of each row as so many lines have, at most [`Self::LINES_OF_ROW`],
+    /// and fetches what is ahead of their words.
     ///
     /// # Safety
     ///
     /// Their words can be read, and they be written in each row, which is aligned for `V`.
     /// The CPU has `V`.
     #[inline(always)]
-    unsafe fn stream_lines<V: Vector>(source: *const u8, destination: *mut u8, row_stride: usize) {
-        let mut lines = CacheLines([[0; LINE]; WAYS]);
-        for part in (0..LINE).step_by(V::BYTES) {
-            // SAFETY: the words of a vector of each row.
-            let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(part * WAYS)) };
-            let rows = unweave::<V, WAYS, BITS>(words);
-            for (vector, line) in rows.into_iter().zip(&mut lines.0) {
-                // SAFETY: a part of the line.
-                unsafe { vector.store(line.as_mut_ptr().wrapping_add(part)) };
+    unsafe fn stream_lines<V: Vector>(
+        lines: usize,
+        source: *const u8,
+        destination: *mut u8,
+        strip: &Strip,
+        ahead: Option<Ahead>,
+    ) {
+        let mut memory = MaybeUninit::<[CacheLines<4>; WAYS]>::uninit();
+        let memory = memory.as_mut_ptr().cast::<u8>();
+        const { assert!(Self::LINES_OF_ROW <= 4, "the lines of a row fit") };
+        let bytes = lines * LINE;
+        for line in (0..bytes).step_by(LINE) {
+            let source = source.wrapping_add(line * WAYS);
+            if let Some(ahead) = ahead {
+                ahead.fetch_bytes::<V, STREAM>(source, LINE * WAYS);
+            }
+            for part in (0..LINE).step_by(V::BYTES) {
+                // SAFETY: the words of a vector of each row.
+                let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(part * WAYS)) };
+                for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                    // SAFETY: a part of a line of a row.
+                    unsafe { vector.store(memory.wrapping_add(row * bytes + line + part)) };
+                }
             }
         }
-        for (row, line) in lines.0.iter().enumerate() {
-            let to = destination.wrapping_add(row.wrapping_mul(row_stride));
-            // SAFETY: as many bytes of a row, aligned for `V`.
-            unsafe { copy_line::<V, true>(line.as_ptr(), to) };
+        for row in 0..WAYS {
+            let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+            for line in (0..bytes).step_by(LINE) {
+                let from = memory.wrapping_add(row * bytes + line);
+                // SAFETY: as many bytes of a row, aligned for `V`, which have been made.
+                unsafe { copy_line::<V, true>(from, to.wrapping_add(line)) };
+            }
         }
     }
 }

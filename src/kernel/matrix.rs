@@ -664,7 +664,9 @@ impl<'a> RowsAhead<'a> {
     /// each row is a line, or less, and the next one follows.
     #[inline(always)]
     fn start(&mut self, rows: usize, steps: usize) {
-        self.due = if self.matrix.row.stride <= LINE { 0 } else { rows };
+        let Split { block, step, stride } = self.matrix.row;
+        let follow = block >= self.matrix.rows || step == block.wrapping_mul(stride);
+        self.due = if stride <= LINE && follow { 0 } else { rows };
         self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
     }
 

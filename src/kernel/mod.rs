@@ -265,7 +265,7 @@ pub(crate) struct Strip {
     /// How far it is from its source to that of the strip that mostly follows, where the
     /// source is no scratch memory. A hint.
     pub(crate) next: usize,
-    /// Its source is too large for the farther cache, and fetched from memory. A hint.
+    /// Both sides of what it is a part of are too large for the farther cache. A hint.
     pub(crate) is_far: bool,
     /// Where it is written past the caches: one of so many blocks of a line is not, none if 0.
     /// A hint.

@@ -16,8 +16,9 @@ use super::{Place, Strip};
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
 
-/// How many bytes ahead in its row what is squeezed is fetched once more.
-const AGAIN_AHEAD: usize = 2048;
+/// How many bytes ahead in its row what is squeezed is fetched once more, as not all is taken
+/// that is asked for.
+const SQUEEZED_AGAIN: usize = 2048;
 
 /// At most so many blocks are in a [`Stretch`].
 const IN_STRETCH: usize = 32;
@@ -223,7 +224,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
 }
 
 /// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
-/// Streaming, what is `ahead` by so many bytes is fetched from memory.
+/// Streaming, what is `ahead` by so many bytes is fetched.
 ///
 /// # Safety
 ///
@@ -312,7 +313,7 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
     if STREAM {
         V::prefetch::<2>(from.wrapping_add(ahead));
-        V::prefetch::<2>(from.wrapping_add(AGAIN_AHEAD));
+        V::prefetch::<2>(from.wrapping_add(SQUEEZED_AGAIN));
     }
     // SAFETY: by the contract of this function.
     let vector = unsafe { V::load(from) };

@@ -30,8 +30,8 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     near: usize,
-    /// Past the caches only: whether the source is in memory, otherwise nothing is fetched;
-    /// and what is fetched from there. The second-level cache does not take all that it is
+    /// Past the caches only: whether the source is in memory, otherwise nothing is fetched
+    /// (but by [`fetch_once`](Ahead::fetch_once)); and what is fetched from there. The second-level cache does not take all that it is
     /// asked for, so it is asked again.
     is_far: bool,
     far: usize,

@@ -13,8 +13,9 @@ use crate::kernel::{BlockOp, Strip};
 const RUNS: u64 = 12 << 20;
 
 /// With fewer bytes than this on both sides together, the farther cache has room for the
-/// source and for more: the source is not fetched, and some runs are not written past it if
-/// it takes them while memory takes the others.
+/// source and for more. Where blocks are streamed as they are read, the source is not fetched
+/// then; and some runs are not written past that cache, if it takes them while memory takes the
+/// others.
 const FAR: u64 = 24 << 20;
 
 /// One of so many blocks of a line, or of all where it has fewer: the same columns or rows in
