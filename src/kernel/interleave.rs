@@ -122,7 +122,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // each row, and so are their words.
             let words = unsafe { rows.load::<V>(column * WIDTH, full) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
-                rows.fetch::<V, STREAM>(column * WIDTH, V::BYTES, ahead);
+                rows.fetch_vectors::<V, STREAM>(column * WIDTH, ahead);
             }
             let to = destination.wrapping_add(column * WAYS * WIDTH);
             for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
@@ -270,6 +270,15 @@ impl<const WAYS: usize> Rows<WAYS> {
         for row in 0..WAYS {
             let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
             ahead.fetch_bytes::<V, STREAM>(from, bytes);
+        }
+    }
+
+    /// Fetches what is `ahead` of a vector of each row, from byte `at` on.
+    #[inline(always)]
+    fn fetch_vectors<V: Vector, const STREAM: bool>(&self, at: usize, ahead: Ahead) {
+        for row in 0..WAYS {
+            let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
+            ahead.fetch::<V, STREAM>(from);
         }
     }
 

@@ -46,14 +46,18 @@ impl Ahead {
     }
 
     /// Fetches what is ahead of an address: the near line to where it is read from, and past
-    /// the caches the far ones from memory.
+    /// the caches the far ones from memory. Vectors shorter than a line ask for each line several
+    /// times as it is; and the shortest ones, whose loops have little room for it, do not ask
+    /// whether there is need.
     #[inline(always)]
     pub(super) fn fetch<V: Vector, const STREAM: bool>(self, at: *const u8) {
+        if STREAM && V::BYTES >= LINE / 2 && !self.is_far {
+            return;
+        }
         if STREAM {
-            if !self.is_far {
-                return;
-            }
             V::prefetch::<2>(at.wrapping_add(self.far));
+        }
+        if STREAM && V::BYTES >= LINE {
             V::prefetch::<2>(at.wrapping_add(self.again));
         }
         V::prefetch::<1>(at.wrapping_add(self.near));
@@ -67,11 +71,19 @@ impl Ahead {
         V::prefetch::<1>(at.wrapping_add(self.near));
     }
 
-    /// As [`fetch`](Ahead::fetch) of so many bytes.
+    /// Fetches what is ahead of so many bytes, line by line.
     #[inline(always)]
     pub(super) fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {
+        if STREAM && !self.is_far {
+            return;
+        }
         for line in 0..bytes.div_ceil(LINE) {
-            self.fetch::<V, STREAM>(at.wrapping_add(line * LINE));
+            let at = at.wrapping_add(line * LINE);
+            if STREAM {
+                V::prefetch::<2>(at.wrapping_add(self.far));
+                V::prefetch::<2>(at.wrapping_add(self.again));
+            }
+            V::prefetch::<1>(at.wrapping_add(self.near));
         }
     }
 }
