@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::LazyLock;
 
 /// One level of vector instructions, which this CPU has.
 ///
@@ -141,39 +140,6 @@ impl FromStr for Tier {
     }
 }
 
-/// Whether a core writes to the farther caches while what it wrote past them is on its way:
-/// then some of both together is faster than either. It is so on Zen 5, and assumed of what
-/// has not been measured; on Zen 4, and so Zen 3 of the same family, it is not
-/// (docs/performance.md).
-pub(crate) fn mixes_stores() -> bool {
-    static MIXES: LazyLock<bool> = LazyLock::new(|| amd_family() != Some(0x19));
-    *MIXES
-}
-
-/// The family of a CPU of AMD, as its manuals have it: `CPUID` functions 0 and 1.
-#[cfg(target_arch = "x86_64")]
-#[allow(unsafe_code, reason = "an instruction that every x86-64 has")]
-fn amd_family() -> Option<u32> {
-    use std::arch::x86_64::__cpuid;
-    #[allow(unused_unsafe, reason = "safe in newer compilers")]
-    // SAFETY: every x86-64 has the instruction, and function 0.
-    let name = unsafe { __cpuid(0) };
-    let letters = [name.ebx, name.edx, name.ecx].map(u32::to_le_bytes);
-    if letters.concat() != b"AuthenticAMD" {
-        return None;
-    }
-    #[allow(unused_unsafe, reason = "safe in newer compilers")]
-    // SAFETY: and function 1.
-    let version = unsafe { __cpuid(1) }.eax;
-    let (base, extended) = (version >> 8 & 0xf, version >> 20 & 0xff);
-    Some(if base == 0xf { base + extended } else { base })
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn amd_family() -> Option<u32> {
-    None
-}
-
 /// Why a name is no tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -219,21 +185,5 @@ mod tests {
         assert!(matches!("sse9".parse::<Tier>(), Err(TierError::Unknown { .. })));
         let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
         assert_eq!(other.parse::<Tier>(), Err(TierError::NotHere { name: other }));
-    }
-
-    /// As Linux reads the same numbers.
-    #[test]
-    fn the_family_is_what_the_system_calls_it() {
-        let Ok(text) = std::fs::read_to_string("/proc/cpuinfo") else {
-            println!("skipped: this system does not tell which CPU it has");
-            return;
-        };
-        let value = |name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-            lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
-        };
-        let is_amd = value("vendor_id").as_deref() == Some("AuthenticAMD");
-        let family = value("cpu family").and_then(|family| family.parse().ok());
-        assert_eq!(amd_family(), if is_amd { family } else { None });
     }
 }

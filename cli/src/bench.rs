@@ -182,26 +182,28 @@ fn parse_size(text: &str) -> Result<u64, Failure> {
     })
 }
 
-/// How many bytes lie between the buffers, beyond their own. CPUs of AMD look for a line in
+/// How many bytes lie between the buffers, beyond their own and the rest of a huge page. CPUs of AMD look for a line in
 /// the nearest cache by a hash of its address first; addresses whose distance is a multiple of
 /// 256 MiB have the same, and drive each other out. Seven pages make another one of it.
 const APART: usize = 7 << 12;
 
+const HUGE_PAGE: usize = 2 << 20;
+
 /// Two buffers in huge pages, where the system gives them.
 struct Buffers {
     memory: MmapMut,
-    /// Where the second begins, in bytes.
-    second: usize,
+    /// Where they begin, in bytes: the first one with a huge page.
+    starts: [usize; 2],
 }
 
 impl Buffers {
     fn new(bytes: u64) -> Result<Self, Failure> {
-        let huge_page = 2 << 20;
-        let second = usize::try_from(bytes.max(1))
+        let each = usize::try_from(bytes.max(1))
             .ok()
-            .and_then(|bytes| bytes.checked_next_multiple_of(huge_page)?.checked_add(APART));
-        let length = second.and_then(|second| second.checked_mul(2));
-        let (Some(second), Some(length)) = (second, length) else {
+            .and_then(|bytes| bytes.checked_next_multiple_of(HUGE_PAGE)?.checked_add(APART));
+        // One page to begin with a huge one, and one that the last bytes are not in small ones.
+        let length = each.and_then(|each| each.checked_mul(2)?.checked_add(2 * HUGE_PAGE));
+        let (Some(each), Some(length)) = (each, length) else {
             return Err(Failure::work(format!("two buffers of {bytes} bytes are too large")));
         };
         files::check_memory(length as u64, "two buffers of the largest array")?;
@@ -210,12 +212,15 @@ impl Buffers {
         // Where there are none, it is slower, and so is memcpy.
         let _ = memory.advise(memmap2::Advice::HugePage);
         memory.fill(1);
-        Ok(Buffers { memory, second })
+        let first = memory.as_ptr().addr().wrapping_neg() % HUGE_PAGE;
+        Ok(Buffers { memory, starts: [first, first + each] })
     }
 
     /// The source and the destination, which are as long as was asked for at least.
     fn both(&mut self) -> (&mut [u8], &mut [u8]) {
-        self.memory.split_at_mut(self.second)
+        let [first, second] = self.starts;
+        let (source, destination) = self.memory.split_at_mut(second);
+        (&mut source[first..], destination)
     }
 }
 

@@ -5,7 +5,6 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
-use crate::cpu;
 use crate::kernel::{BlockOp, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
@@ -14,7 +13,7 @@ const RUNS: u64 = 12 << 20;
 
 /// With fewer bytes than this on both sides together, the farther cache has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
-/// then; and some runs are not written past that cache, if it takes them while memory takes the
+/// then; and some runs are not written past that cache, which takes them while memory takes the
 /// others.
 const FAR: u64 = 24 << 20;
 
@@ -59,7 +58,7 @@ impl Stores {
     /// not; 0 for none. Who asks for that gets it for all of them.
     pub(super) fn kept_one_of(self, strip: &Strip, op: BlockOp) -> usize {
         let has_room = self.asked.is_none() && self.both_bytes < FAR;
-        if !has_room || !cpu::mixes_stores() || !op.goes_by_order() || strip.blocks < 2 {
+        if !has_room || !op.goes_by_order() || strip.blocks < 2 {
             return 0;
         }
         let bytes_of = |blocks: usize| {
