@@ -182,9 +182,10 @@ fn parse_size(text: &str) -> Result<u64, Failure> {
     })
 }
 
-/// How many bytes lie between the buffers, beyond their own and the rest of a huge page. CPUs of AMD look for a line in
-/// the nearest cache by a hash of its address first; addresses whose distance is a multiple of
-/// 256 MiB have the same, and drive each other out. Seven pages make another one of it.
+/// How many bytes lie between the buffers, beyond their own and the rest of a huge page. Zen 4
+/// looks for a line in the nearest cache by a hash of its address first; addresses whose
+/// distance is a multiple of 256 MiB have the same, and drive each other out. Seven pages make
+/// another one of it.
 const APART: usize = 7 << 12;
 
 const HUGE_PAGE: usize = 2 << 20;
@@ -245,8 +246,14 @@ impl Case {
         }
     }
 
+    /// More than none, or an error.
     fn larger_bytes(&self) -> Result<u64, Failure> {
-        Ok(self.from.sizes()?.image_bytes.max(self.to.sizes()?.image_bytes))
+        let bytes = self.from.sizes()?.image_bytes.max(self.to.sizes()?.image_bytes);
+        if bytes == 0 {
+            let shape = self.shape();
+            return Err(Failure::usage(format!("{shape} has no elements, so nothing is timed")));
+        }
+        Ok(bytes)
     }
 
     /// Checks the plan, then times it and its peers in turns.

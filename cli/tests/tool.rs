@@ -717,4 +717,5 @@ fn bench_measures_and_answers_in_json() {
     fails(2, &["bench", "--size", "0"], &["\"0\""]);
     fails(2, &["bench", "f32[2]{0} -> f32[3]{0}"], &["[2]", "[3]"]);
     fails(1, &["bench", "u8[1152921504606846976]{0}"], &["memory"]);
+    fails(2, &["bench", "f32[3,0]"], &["f32[3,0]", "no elements"]);
 }

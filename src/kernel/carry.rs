@@ -30,8 +30,9 @@ use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
 /// The pages of memory that blocks are made in. A store across two of them takes as long as a
-/// hundred others while lines are on their way past the caches, so what fits into a page is
-/// made in one: the runs of a block, and of others as far as they go on with these.
+/// hundred others while lines are on their way past the caches, so what fits into a page, with
+/// the lines at the ends of its runs, is made in one: a block, and others as far as they go on
+/// with it.
 const MADE: usize = 4;
 const PAGE: usize = 4096;
 

@@ -30,9 +30,10 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     near: usize,
-    /// Past the caches only: whether the source is in memory, otherwise nothing is fetched
-    /// (but by [`fetch_once`](Ahead::fetch_once)); and what is fetched from there. The second-level cache does not take all that it is
-    /// asked for, so it is asked again.
+    /// Past the caches only: whether the source is in memory; otherwise nothing is fetched, but
+    /// by [`fetch_once`](Ahead::fetch_once) and for the shortest vectors. And how far ahead is
+    /// what is fetched from there, twice, as the second-level cache does not take all that it is
+    /// asked for.
     is_far: bool,
     far: usize,
     again: usize,
