@@ -296,7 +296,7 @@ impl Strip {
 
     /// Where its blocks begin, in an order without order.
     ///
-    /// Within the caches prefetchers are in the way: runs of a few lines of cache
+    /// Within the nearest caches prefetchers are in the way: runs of a few lines of cache
     /// at regular distances go at 60 % of the speed that the same runs have when
     /// they are visited in a random order (docs/performance.md has the figures).
     pub(crate) fn shuffled(&self) -> Vec<Place> {
@@ -308,6 +308,14 @@ impl Strip {
             let high = usize::try_from(random >> 33).unwrap_or_default();
             places.swap(high % left, left - 1);
         }
+        places
+    }
+
+    /// Where its blocks begin, in the order of the destination.
+    pub(crate) fn by_destination(&self) -> Vec<Place> {
+        let mut places: Vec<Place> = self.places().collect();
+        // Steps may be negative.
+        places.sort_by_key(|place| place.destination.cast_signed());
         places
     }
 
@@ -506,23 +514,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shuffling_visits_every_block_once() {
-        for (lines, blocks) in [(0, 3), (1, 0), (1, 1), (2, 1), (1, 2), (7, 9), (4, 32)] {
+    fn every_order_has_every_block_once() {
+        let counts = [(0, 3), (1, 0), (1, 1), (2, 1), (1, 2), (7, 9), (4, 32)];
+        let steps = [(10_000, 13), (13, 10_000), (13, 10_000_usize.wrapping_neg())];
+        for ((lines, blocks), (destination_line, destination_step)) in
+            counts.into_iter().flat_map(|counts| steps.map(|steps| (counts, steps)))
+        {
             let strip = Strip {
                 lines,
                 source_line: 1000,
-                destination_line: 10_000,
+                destination_line,
                 blocks,
                 source_step: 7,
-                destination_step: 13,
+                destination_step,
                 ..Strip::default()
             };
             let in_order: Vec<Place> = strip.places().collect();
             assert_eq!(in_order.len(), lines * blocks);
-            let mut shuffled = strip.shuffled();
+            let shuffled = strip.shuffled();
             assert!(in_order.len() < 9 || shuffled != in_order, "{lines} x {blocks}");
-            shuffled.sort();
-            assert_eq!(shuffled, in_order);
+            let by_destination = strip.by_destination();
+            assert!(by_destination.is_sorted_by_key(|place| place.destination.cast_signed()));
+            for mut order in [shuffled, by_destination] {
+                order.sort();
+                assert_eq!(order, in_order);
+            }
         }
     }
 }

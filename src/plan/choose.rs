@@ -609,7 +609,7 @@ mod tests {
             truth,
             source_end,
             fill: 0,
-            stores: Stores { asked: Some(false), both_bytes: 0, all_bytes: 0 },
+            stores: Stores { tier: Tier::SCALAR, asked: Some(false), both_bytes: 0, all_bytes: 0 },
             alone: true,
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn program(
     leaves.sort_by_key(|leaf| leaf.destination);
     let streams = leaves.iter().any(|leaf| {
         let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
-        stores.past_the_caches(last)
+        stores.past_the_caches(last, &leaf.strip)
     });
     Some((fuse(leaves, 0, tier, stores)?, streams))
 }
@@ -63,7 +63,7 @@ pub(super) fn program(
 /// Whether the kernel of a leaf writes past the caches: not into scratch memory.
 fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
     match &leaf.stages.destination {
-        None => stores.past_the_caches(leaf.op),
+        None => stores.past_the_caches(leaf.op, &leaf.strip),
         Some(_) => false,
     }
 }
@@ -187,7 +187,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
                 return None;
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
-            strip.is_shuffled = !stream && stores.are_near();
+            strip.is_shuffled = !stream && stores.of_shuffled_squares(&strip);
             if stages.source.is_none() {
                 // Steps are modulo 2^64, and may be negative.
                 let bytes = (step.cast_signed() / 8).cast_unsigned();
@@ -199,11 +199,14 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
                 stage.run = Some(kernel::kernel(stage.op, tier, false)?);
             }
             if let Some(stage) = &mut stages.destination {
-                let stream = stores.past_the_caches(stage.op);
+                let stream = stores.past_the_caches(stage.op, &strip);
                 stage.run = Some(kernel::kernel(stage.op, tier, stream)?);
             }
-            let told = op.goes_by_order() && !stream;
-            let order = if told { strip.shuffled() } else { Vec::new() };
+            let order = match op.goes_by_order() && !stream {
+                true if stores.are_shuffled() => strip.shuffled(),
+                true => strip.by_destination(),
+                false => Vec::new(),
+            };
             nodes.push(Node::Call(Call { source, destination, op, strip, order, run, stages }));
             continue;
         };
@@ -242,7 +245,8 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 mod tests {
     use super::*;
 
-    const ORDINARY: Stores = Stores { asked: Some(false), both_bytes: 0, all_bytes: 0 };
+    const ORDINARY: Stores =
+        Stores { tier: Tier::SCALAR, asked: Some(false), both_bytes: 0, all_bytes: 0 };
 
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };

@@ -5,11 +5,12 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
+use crate::Tier;
 use crate::kernel::{BlockOp, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
-const RUNS: u64 = 12 << 20;
+const RUNS: u64 = 14 << 20;
 
 /// With fewer bytes than this on both sides together, the farther cache has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
@@ -27,13 +28,26 @@ const KEPT_ONE_OF: usize = 4;
 const KEPT_OF: usize = 32 << 10;
 const PAGE: usize = 4096;
 
-/// Transposes with fewer bytes than this on both sides together stay in the near caches;
-/// others are written past the caches.
-const NEAR: u64 = 3 << 20;
+/// With more bytes than this on both sides together, the second-level cache has no room for
+/// them, and blocks that are not written past the caches are visited in the order of the
+/// destination, which prefetchers can follow; otherwise shuffled.
+const SHUFFLED: u64 = 1 << 20;
+
+/// From so many bytes on both sides together, transposes are written past the caches.
+const TRANSPOSES: u64 = 11 << 20;
+
+/// And from so many where the columns are a multiple of so many bytes apart in the destination:
+/// those of a square fall into few sets of the caches, and drive each other out.
+const CROWDED_TRANSPOSES: u64 = 3 << 20;
+const CROWDED: usize = 2048;
+/// The portable tier, which stores a line in four parts, is faster past the caches wherever
+/// columns begin at lines.
+const CROWDED_PORTABLE: usize = 64;
 
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {
+    pub(super) tier: Tier,
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,
     /// The bytes of source and destination together.
@@ -79,13 +93,31 @@ impl Stores {
         self.all_bytes >= FAR
     }
 
-    /// Whether the sides of a transpose stay in the near caches.
-    pub(super) fn are_near(self) -> bool {
-        self.both_bytes < NEAR
+    /// Whether blocks that are not written past the caches are visited shuffled.
+    pub(super) fn are_shuffled(self) -> bool {
+        self.both_bytes <= SHUFFLED
     }
 
-    /// Whether a kernel writes past the caches.
-    pub(super) fn past_the_caches(self, op: BlockOp) -> bool {
+    /// Whether the columns of a transpose fall into few sets of the caches.
+    fn is_crowded(self, strip: &Strip) -> bool {
+        let distance = if self.tier == Tier::PORTABLE { CROWDED_PORTABLE } else { CROWDED };
+        strip.column_stride.is_multiple_of(distance)
+    }
+
+    /// Whether a transpose is written past the caches.
+    fn of_transpose(self, strip: &Strip) -> bool {
+        let limit = if self.is_crowded(strip) { CROWDED_TRANSPOSES } else { TRANSPOSES };
+        self.asked.unwrap_or(self.both_bytes >= limit)
+    }
+
+    /// Whether the squares of a transpose that is not written past the caches are visited
+    /// shuffled.
+    pub(super) fn of_shuffled_squares(self, strip: &Strip) -> bool {
+        self.are_shuffled() || self.is_crowded(strip) && self.both_bytes < CROWDED_TRANSPOSES
+    }
+
+    /// Whether the kernel of a strip, or of a stage of it, writes past the caches.
+    pub(super) fn past_the_caches(self, op: BlockOp, strip: &Strip) -> bool {
         match op {
             // Element by element, and never past the caches.
             BlockOp::Transpose { bits: 128 }
@@ -95,7 +127,7 @@ impl Stores {
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
             BlockOp::Transpose { .. } | BlockOp::TransposeInterleave { .. } => {
-                self.asked.unwrap_or(!self.are_near())
+                self.of_transpose(strip)
             }
             _ => self.of_runs(),
         }
