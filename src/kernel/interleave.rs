@@ -89,6 +89,17 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     column += STRAIGHT / WAYS / WIDTH;
                 }
             }
+            // From memory, vectors as long as a line had better come one by one.
+            let is_straight = stream && full && !(strip.is_far && V::BYTES >= LINE);
+            while STREAM && is_straight && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                let to = destination.wrapping_add(column * WAYS * WIDTH);
+                // SAFETY: so many columns of each row, and their words, to an aligned place.
+                unsafe { stream_straight::<V, WAYS, BITS>(&rows, column * WIDTH, to, ahead) };
+                column += STRAIGHT / WAYS / WIDTH;
+            }
+            if column == strip.columns && strip.pad == 0 {
+                continue;
+            }
             // SAFETY: the columns of the block from `column` on, as above.
             unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
         }
@@ -207,6 +218,29 @@ unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
     for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
         // SAFETY: by the contract of this function.
         unsafe { words.store(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
+    }
+}
+
+/// The same past the caches, fetching what is `ahead` of each vector.
+///
+/// # Safety
+///
+/// As above, and `to` is aligned for `V`.
+#[inline(always)]
+unsafe fn stream_straight<V: Vector, const WAYS: usize, const BITS: u32>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    to: *mut u8,
+    ahead: Ahead,
+) {
+    for i in 0..STRAIGHT / V::BYTES / WAYS {
+        // SAFETY: vector i of each row.
+        let vectors = unsafe { rows.load::<V>(at + i * V::BYTES, true) };
+        for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+            // SAFETY: its words, in aligned vectors.
+            unsafe { words.stream(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
+        }
+        rows.fetch_vectors::<V, true>(at + i * V::BYTES, ahead);
     }
 }
 
