@@ -340,33 +340,79 @@ fn check_by_size(from: &Shape, to: &Shape, addresses: &[(usize, usize)]) {
     assert!(by_two == case.expected, "by two threads: {}", plan.explain());
 }
 
+/// Whether a size makes plans write past the caches, where the tier can.
+fn check_streaming(from: &Shape, to: &Shape, expected: bool) {
+    for tier in Tier::available() {
+        let can = cfg!(target_arch = "x86_64") && tier != Tier::SCALAR;
+        let plan = PlanBuilder::new().tier(tier).between(from, to).unwrap();
+        assert_eq!(plan.explain().streaming, expected && can, "{from} to {to}, {tier}");
+    }
+}
+
+/// Of so many bytes blocks are written through the caches, in the order of the destination.
+#[test]
+fn blocks_in_the_order_of_the_destination() {
+    for text in [
+        "f32[1290,1300]{1,0:T(8,128)}",
+        "f32[61,9000]{1,0:T(8,128)}",
+        "bf16[810,790]{1,0:T(8,128)(2,1)}",
+        "s8[2528,2560]{1,0:T(32,128)(4,1)}",
+        "f32[1650001]{0:T(1024)}",
+    ] {
+        let (host, image) = (shape(text).in_host_layout(), shape(text));
+        for (from, to) in [(&host, &image), (&image, &host)] {
+            check_streaming(from, to, false);
+            check_by_size(from, to, &[(0, 0), (3, 36)]);
+        }
+    }
+}
+
 /// Of so many bytes some blocks are written through the caches, others past them.
 #[test]
 fn blocks_through_the_caches_and_past_them() {
     for text in [
-        "f32[1290,1300]{1,0:T(8,128)}",
-        "f32[1296,1280]{1,0:T(8,128)}",
-        "c64[900,910]{1,0:T(8,128)}",
-        "bf16[1810,1790]{1,0:T(8,128)(2,1)}",
-        "bf16[1808,1792]{1,0:T(8,128)(2,1)}",
-        "bf16[3300001]{0:T(1024)(128)(2,1)}",
-        "s8[2530,2570]{1,0:T(8,128)(4,1)}",
-        "s8[2528,2560]{1,0:T(32,128)(4,1)}",
+        "f32[1490,1500]{1,0:T(8,128)}",
+        "f32[1496,1536]{1,0:T(8,128)}",
+        "c64[1030,1040]{1,0:T(8,128)}",
+        "bf16[2110,2070]{1,0:T(8,128)(2,1)}",
+        "bf16[2112,2048]{1,0:T(8,128)(2,1)}",
+        "bf16[4300001]{0:T(1024)(128)(2,1)}",
+        "s8[2930,2970]{1,0:T(8,128)(4,1)}",
+        "s8[2944,2944]{1,0:T(32,128)(4,1)}",
         // Long runs, in pieces with a rest.
-        "f32[1650001]{0:T(1024)}",
-        "f32[3,550001]{1,0:T(1,128)}",
+        "f32[2150001]{0:T(1024)}",
+        "f32[3,720001]{1,0:T(1,128)}",
     ] {
         let (host, image) = (shape(text).in_host_layout(), shape(text));
-        check_by_size(&host, &image, &[(0, 0), (3, 0), (0, 36)]);
-        check_by_size(&image, &host, &[(0, 0), (3, 0), (0, 36)]);
+        for (from, to) in [(&host, &image), (&image, &host)] {
+            check_streaming(from, to, true);
+            check_by_size(from, to, &[(0, 0), (3, 0), (0, 36)]);
+        }
     }
 }
 
-/// Transposes that the near caches have no room for, the farther ones neither.
+/// Transposes that the near caches have no room for, and where few places of them are for all.
+#[test]
+fn swapped_dimensions_within_the_farther_cache() {
+    for (from, to, streams) in [
+        ("f32[800,610]", "f32[800,610]{0,1}", false),
+        ("f32[512,512]", "f32[512,512]{0,1}", false),
+        ("f32[1024,700]", "f32[1024,700]{0,1}", true),
+        ("f32[1300,1250]", "f32[1300,1250]{0,1}", true),
+        ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", false),
+    ] {
+        let (from, to) = (shape(from), shape(to));
+        let plan = PlanBuilder::new().tier(Tier::best()).between(&from, &to).unwrap();
+        let can = cfg!(target_arch = "x86_64") && Tier::best() != Tier::PORTABLE;
+        assert!(!can || plan.explain().streaming == streams, "{}", plan.explain());
+        check_by_size(&from, &to, &[(0, 0), (3, 36)]);
+    }
+}
+
+/// Transposes that the caches have no room for.
 #[test]
 fn swapped_dimensions_beyond_the_caches() {
     for (from, to) in [
-        ("f32[800,610]", "f32[800,610]{0,1}"),
         ("f32[2531,2510]", "f32[2531,2510]{0,1}"),
         ("f32[2560,2512]", "f32[2560,2512]{0,1}"),
         ("c64[1770,1809]", "c64[1770,1809]{0,1}"),

@@ -221,11 +221,11 @@ unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
     }
 }
 
-/// The same past the caches, fetching what is `ahead` of each vector.
+/// The same as [`interleave_straight`] past the caches, fetching what is `ahead` of each vector.
 ///
 /// # Safety
 ///
-/// As above, and `to` is aligned for `V`.
+/// As there, and `to` is aligned for `V`.
 #[inline(always)]
 unsafe fn stream_straight<V: Vector, const WAYS: usize, const BITS: u32>(
     rows: &Rows<WAYS>,

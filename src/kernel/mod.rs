@@ -314,7 +314,7 @@ impl Strip {
     /// Where its blocks begin, in the order of the destination.
     pub(crate) fn by_destination(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.places().collect();
-        // Steps may be negative.
+        // Steps are modulo 2^64.
         places.sort_by_key(|place| place.destination.cast_signed());
         places
     }

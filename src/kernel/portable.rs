@@ -1,7 +1,7 @@
 //! The portable tier: vectors of 16 bytes by the crate `wide`, which uses what
 //! every CPU of a target has, and on any other target plain arrays.
 
-#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+#![allow(unsafe_code, reason = "loads, stores and one intrinsic; docs/architecture.md")]
 
 use bytemuck::cast;
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4, u64x2};
@@ -47,7 +47,7 @@ fn zip_pairs(a: u8x16, b: u8x16) -> (V, V) {
     (V(cast(low)), V(cast(high)))
 }
 
-/// The same; most compilers know how to do it in one instruction for each half.
+/// The same; the compiler knows how to do it in one instruction for each half.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn zip_pairs(a: u8x16, b: u8x16) -> (V, V) {

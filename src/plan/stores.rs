@@ -40,13 +40,14 @@ const TRANSPOSES: u64 = 11 << 20;
 /// those of a square fall into few sets of the caches, and drive each other out.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 const CROWDED: usize = 2048;
-/// The portable tier, which stores a line in four parts, is faster past the caches wherever
-/// columns begin at lines.
+/// The portable tier, which stores a line in four parts, is faster past the caches where
+/// columns begin at lines, which they do at this distance in a buffer that does.
 const CROWDED_PORTABLE: usize = 64;
 
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {
+    /// What makes the stores.
     pub(super) tier: Tier,
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,
@@ -130,6 +131,40 @@ impl Stores {
                 self.of_transpose(strip)
             }
             _ => self.of_runs(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transposes_go_by_size_and_distance_of_columns() {
+        let mib = |n: u64| n << 20;
+        let of = |tier, both_bytes, column_stride| {
+            let stores = Stores { tier, asked: None, both_bytes, all_bytes: both_bytes };
+            let strip = Strip { column_stride, ..Strip::default() };
+            let stream = stores.past_the_caches(BlockOp::Transpose { bits: 32 }, &strip);
+            (stream, !stream && stores.of_shuffled_squares(&strip))
+        };
+        // Which of the two, for columns at any distance, at lines and at 2 KiB.
+        let (ordinary, shuffled, streamed) = ((false, false), (false, true), (true, false));
+        for (both_bytes, portable, expected) in [
+            (mib(1), false, [shuffled, shuffled, shuffled]),
+            (mib(1) + 1, false, [ordinary, ordinary, shuffled]),
+            (mib(3) - 1, true, [ordinary, shuffled, shuffled]),
+            (mib(3), false, [ordinary, ordinary, streamed]),
+            (mib(3), true, [ordinary, streamed, streamed]),
+            (mib(11) - 1, false, [ordinary, ordinary, streamed]),
+            (mib(11), false, [streamed, streamed, streamed]),
+        ] {
+            let tier = if portable { Tier::PORTABLE } else { Tier::best() };
+            if !portable && tier == Tier::PORTABLE {
+                continue;
+            }
+            let found = [100, 64, 4096].map(|stride| of(tier, both_bytes, stride));
+            assert_eq!(found, expected, "{both_bytes} bytes, {tier}");
         }
     }
 }
