@@ -16,8 +16,7 @@ use super::{Place, Strip};
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
 
-/// How many bytes ahead in its row what is squeezed is fetched once more, as not all is taken
-/// that is asked for.
+/// How many bytes ahead in its row what is squeezed is fetched once more.
 const SQUEEZED_AGAIN: usize = 2048;
 
 /// At most so many blocks are in a [`Stretch`].
@@ -315,7 +314,9 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     ahead: usize,
 ) -> V {
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
-    if STREAM {
+    // Each line is asked for twice at both places, as not all is taken; half a line at a time
+    // that comes by itself.
+    for _ in 0..if STREAM { (2 * V::BYTES).div_ceil(LINE) } else { 0 } {
         V::prefetch::<2>(from.wrapping_add(ahead));
         V::prefetch::<2>(from.wrapping_add(SQUEEZED_AGAIN));
     }
