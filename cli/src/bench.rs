@@ -246,7 +246,7 @@ impl Case {
         }
     }
 
-    /// More than none, or an error.
+    /// The bytes of the larger side. There is nothing to time, and an error, if there are none.
     fn larger_bytes(&self) -> Result<u64, Failure> {
         let bytes = self.from.sizes()?.image_bytes.max(self.to.sizes()?.image_bytes);
         if bytes == 0 {

@@ -268,7 +268,7 @@ unsafe fn squeeze_some<V: Vector, const BITS: u32, const TRUTH: bool, const STRE
 ) {
     let mask = 0xff >> (8 - BITS);
     // If it knows that a minimum is one with 1, the compiler makes a comparison and a choice
-    // of it, which take twice as long.
+    // of it; docs/performance.md has what that costs.
     let mask = if TRUTH { std::hint::black_box(mask) } else { mask };
     // SAFETY: the CPU has `V`.
     let mask = unsafe { V::splat(mask) };

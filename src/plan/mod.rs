@@ -102,7 +102,6 @@ enum Body {
 /// What decides how a plan does it.
 #[derive(Clone, Copy, Debug)]
 struct Options {
-    tier: Tier,
     padding: Padding,
     stores: Stores,
     /// The destination gets whether any bit was set.
@@ -277,7 +276,7 @@ impl PlanBuilder {
         let asked = if tier.streams() { self.stream } else { Some(false) };
         let both_bytes = source_bytes.saturating_add(destination_bytes);
         let stores = Stores { tier, asked, both_bytes, all_bytes: both_bytes };
-        let options = Options { tier, padding, stores, truth };
+        let options = Options { padding, stores, truth };
         let recipe = Recipe::new(source, destination, options);
         let program = recipe.and_then(|recipe| Some((recipe.program()?, recipe)));
         let body = match program {

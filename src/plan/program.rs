@@ -10,7 +10,6 @@ use super::choose::Leaf;
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
-use crate::cpu::Tier;
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
@@ -39,7 +38,6 @@ pub(crate) struct Call {
 /// `None` where it would leave the buffers, which have these lengths in bytes.
 pub(super) fn program(
     mut leaves: Vec<Leaf>,
-    tier: Tier,
     stores: Stores,
     source_bytes: u64,
     destination_bytes: u64,
@@ -57,7 +55,7 @@ pub(super) fn program(
         let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
         stores.past_the_caches(last, &leaf.strip)
     });
-    Some((fuse(leaves, 0, tier, stores)?, streams))
+    Some((fuse(leaves, 0, stores)?, streams))
 }
 
 /// Whether the kernel of a leaf writes past the caches: not into scratch memory.
@@ -175,14 +173,14 @@ fn stretched(range: Range<i128>, extent: u64, step: u64) -> Option<Range<i128>> 
 
 /// Puts leaves into common loops. Those around them make steps of `step` bits in the
 /// source.
-fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<Node>> {
+fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = leaves;
     while !rest.is_empty() {
         let first = rest.remove(0);
         let Some(&around) = first.loops.first() else {
             let stream = past_the_caches(&first, stores);
-            let run = kernel::kernel(first.op, tier, stream);
+            let run = kernel::kernel(first.op, stores.tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
             }
@@ -196,11 +194,11 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
             }
             strip.kept_one_of = if stream { stores.kept_one_of(&strip, op) } else { 0 };
             if let Some(stage) = &mut stages.source {
-                stage.run = Some(kernel::kernel(stage.op, tier, false)?);
+                stage.run = Some(kernel::kernel(stage.op, stores.tier, false)?);
             }
             if let Some(stage) = &mut stages.destination {
                 let stream = stores.past_the_caches(stage.op, &strip);
-                stage.run = Some(kernel::kernel(stage.op, tier, stream)?);
+                stage.run = Some(kernel::kernel(stage.op, stores.tier, stream)?);
             }
             let order = match op.goes_by_order() && !stream {
                 true if stores.are_shuffled() => strip.shuffled(),
@@ -223,7 +221,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, tier: Tier, stores: Stores) -> Option<Vec<
             count: around.extent,
             source: around.source,
             destination: around.destination,
-            body: fuse(body, around.source, tier, stores)?,
+            body: fuse(body, around.source, stores)?,
         });
     }
     Some(nodes)
@@ -244,6 +242,7 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Tier;
 
     const ORDINARY: Stores =
         Stores { tier: Tier::SCALAR, asked: Some(false), both_bytes: 0, all_bytes: 0 };
@@ -257,9 +256,7 @@ mod tests {
     #[test]
     fn a_leaf_that_leaves_the_buffers_makes_no_program() {
         let leaves = || vec![leaf(64, &[(3, 80, 160)], 10)];
-        let make = |source, destination| {
-            program(leaves(), Tier::SCALAR, ORDINARY, source, destination).is_some()
-        };
+        let make = |source, destination| program(leaves(), ORDINARY, source, destination).is_some();
         // 2 steps of 10 bytes and a run; 8 bytes, 2 steps of 20 and a run.
         assert!(make(30, 58));
         assert!(!make(29, 58));
@@ -270,7 +267,7 @@ mod tests {
     fn neighbours_share_their_loops() {
         let rows = [(4, 800, 1600), (8, 80, 160)];
         let leaves = vec![leaf(0, &rows, 7), leaf(56, &rows, 3), leaf(8000, &rows[1..], 10)];
-        let (nodes, _) = program(leaves, Tier::SCALAR, ORDINARY, 1 << 20, 1 << 20).unwrap();
+        let (nodes, _) = program(leaves, ORDINARY, 1 << 20, 1 << 20).unwrap();
         let [Node::Loop { count: 4, body, .. }, Node::Loop { count: 8, .. }] = &nodes[..] else {
             panic!("{nodes:?}")
         };

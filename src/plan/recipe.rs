@@ -251,9 +251,7 @@ impl Recipe {
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
         let writes_all = written == Some(destination.bytes.into());
-        let tier = self.options.tier;
-        let (nodes, streams) =
-            program::program(leaves, tier, stores, source.bytes, destination.bytes)?;
+        let (nodes, streams) = program::program(leaves, stores, source.bytes, destination.bytes)?;
         let order = self.order;
         Some(Program { nodes, source, destination, order, streams, is_staged, writes_all })
     }
