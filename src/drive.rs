@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crate::bits;
 use crate::error::{BufferError, Side};
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
-use crate::plan::{Call, MostFirst, Needs, Node, SCRATCH_BYTES, Stage, Stages, Steps};
+use crate::plan::{Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, Stage, Stages, Steps};
 
 /// Walks a program over two buffers.
 ///
@@ -131,9 +131,13 @@ pub(crate) struct Program {
 
 /// Where elements below a byte have a byte each for a while.
 #[repr(align(64))]
-struct Scratch {
-    source: [u8; SCRATCH_BYTES],
-    destination: [u8; SCRATCH_BYTES],
+struct Scratch([u8; HOP_BYTES]);
+
+impl Scratch {
+    /// That of a source, and that of a destination.
+    fn halves(&mut self) -> (&mut [u8], &mut [u8]) {
+        self.0.split_at_mut(SCRATCH_BYTES)
+    }
 }
 
 /// Where a kernel begins: at a bit of the array of its side, or at a byte of scratch
@@ -171,7 +175,7 @@ impl Buffers<'_> {
     /// who goes without it need not make room for it, page by page.
     #[inline(never)]
     fn walk_staged(self, nodes: &[Node]) {
-        let mut scratch = Scratch { source: [0; SCRATCH_BYTES], destination: [0; SCRATCH_BYTES] };
+        let mut scratch = Scratch([0; HOP_BYTES]);
         Buffers { scratch: Some(&mut scratch), ..self }.walk(nodes, 0, 0);
     }
 
@@ -188,8 +192,27 @@ impl Buffers<'_> {
                         destination = destination.wrapping_add(*destination_step);
                     }
                 }
+                Node::Hop { source: from, destination: to, first, second, scratch_bytes } => {
+                    let (from, to) = (source.wrapping_add(*from), destination.wrapping_add(*to));
+                    self.hop((first, from), (second, to), *scratch_bytes);
+                }
             }
         }
+    }
+
+    /// Carries out two passes, the first of which begins at a bit of the source and goes into
+    /// scratch memory, and the second one out of it and begins at a bit of the destination.
+    fn hop(&mut self, first: (&[Node], u64), second: (&[Node], u64), scratch_bytes: usize) {
+        let Some(scratch) = self.scratch.take() else { return };
+        let memory = &mut scratch.0[..scratch_bytes];
+        let order = MostFirst::default();
+        let destination = Destination(uninit(memory));
+        let mut into = Buffers { source: self.source, destination, order, scratch: None };
+        into.walk(first.0, first.1, 0);
+        let destination = Destination(self.destination.0);
+        let mut out_of = Buffers { source: memory, destination, order, scratch: None };
+        out_of.walk(second.0, 0, second.1);
+        self.scratch = Some(scratch);
     }
 
     fn call(&mut self, call: &Call, source: u64, destination: u64) {
@@ -215,7 +238,10 @@ impl Buffers<'_> {
     fn kernel(&mut self, run: Run, strip: &Strip, order: &[Place], from: At, to: At) {
         let nowhere = (std::ptr::null_mut::<u8>(), std::ptr::null_mut::<u8>());
         let (source_scratch, destination_scratch) = match self.scratch.as_deref_mut() {
-            Some(scratch) => (scratch.source.as_mut_ptr(), scratch.destination.as_mut_ptr()),
+            Some(scratch) => {
+                let (source, destination) = scratch.halves();
+                (source.as_mut_ptr(), destination.as_mut_ptr())
+            }
             None => nowhere,
         };
         let from = match from {
@@ -250,7 +276,7 @@ impl Buffers<'_> {
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
             let BlockOp::Widen { bits, most_first } = stage.op else { return };
             for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &mut scratch.source[in_scratch..in_scratch + stage.elements];
+                let bytes = &mut scratch.halves().0[in_scratch..in_scratch + stage.elements];
                 bits::widen_run(self.source, at, bits, most_first, bytes);
             }
         }
@@ -272,10 +298,10 @@ impl Buffers<'_> {
                 self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
                 continue;
             }
-            let Some(scratch) = self.scratch.as_deref() else { return };
+            let Some(scratch) = self.scratch.as_deref_mut() else { return };
             let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
             for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &scratch.destination[in_scratch..in_scratch + stage.elements];
+                let bytes = &scratch.halves().1[in_scratch..in_scratch + stage.elements];
                 let destination = self.destination.initialised();
                 bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
             }

@@ -99,7 +99,9 @@ pub use error::{
 pub use executor::Executor;
 pub use host::{BitOrder, Host};
 pub use kernel::BlockOp;
-pub use plan::{Chunk, Chunks, Explanation, LoopExplanation, Padding, Part, Plan, PlanBuilder};
+pub use plan::{
+    Chunk, Chunks, Explanation, LoopExplanation, Padding, Part, Pass, Plan, PlanBuilder,
+};
 pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
     Sizes, Split, Tile, TileEntry, Tuple, Warning,

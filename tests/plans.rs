@@ -252,15 +252,73 @@ fn blocks_shorter_than_a_vector_are_called_slow() {
         plan.explain().parts.iter().any(|part| part.slow.is_some())
     };
     let swapped = |text: &str| Case::new(&shape(text), &shape(&format!("{text}{{0,1}}")));
-    assert!(is_slow(swapped("u8[15,64]")));
-    assert!(is_slow(swapped("u8[64,15]")));
-    assert!(!is_slow(swapped("u8[16,64]")));
+    assert!(is_slow(swapped("u8[15,15]")));
+    assert!(!is_slow(swapped("u8[15,64]")));
     assert!(!is_slow(swapped("f32[4,4]")));
-    assert!(is_slow(swapped("f32[3,400]")));
+    assert!(is_slow(swapped("f32[3,3]")));
+    assert!(!is_slow(swapped("f32[3,400]")));
     assert!(is_slow(Case::pack(&shape("bf16[64,7]{1,0:T(8,128)(2,1)}"))));
     assert!(!is_slow(Case::pack(&shape("bf16[64,8]{1,0:T(8,128)(2,1)}"))));
     // Eight rows to a tile, but all tiles together are one matrix.
     assert!(!is_slow(Case::unpack(&shape("s8[128,64]{0,1:T(8,128)(4,1)}"))));
+}
+
+/// What no kernel does at once goes through scratch memory: where words have elements of one
+/// dimension, and another one is contiguous in host memory.
+#[test]
+fn two_passes() {
+    for text in [
+        "u8[15,127,65]{1,0,2:T(8,128)(4,1)}",
+        "s8[9,130,300]{1,0,2:T(32,128)(4,1)}",
+        "bf16[2,19,200,3]{2,1,3,0:T(8,128)(2,1)}",
+        "bf16[4,33,40,9]{1,2,3,0:T(8,128)(2,1)}",
+        "u8[130,30,9]{0,1,2:T(8,128)(4,1)}",
+        "s4[21,127,129]{1,0,2:T(8,128)(8,1)E(4)}",
+        "s4[70,40,65]{1,0,2:T(64,128)(8,1)E(4)}",
+        "u4[127,65,12]{0,1,2:T(8,128)(8,1)E(4)}",
+        "f4e2m1fn[260,33]{0,1:T(8,128)(8,1)E(4)}",
+        "u4[300,12]{0,1:T(8,128)(8,1)E(4)}",
+        "u4[500,3]{0,1:T(8,128)(8,1)E(4)}",
+        "s2[130,20,70]{0,1,2:T(16,128)(16,1)E(2)}",
+        "s2[20,100,63]{1,0,2:T(16,128)(16,1)E(2)}",
+        "pred[40,100,50]{1,0,2:T(32,128)(32,1)E(1)}",
+        "u8[600,3]{0,1:T(4,128)(4,1)}",
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+        }
+        let hops =
+            [Plan::pack(&shape), Plan::unpack(&shape)].map(|plan| plan.unwrap().explain().hops);
+        assert!(hops.contains(&2), "{text}: {hops:?}");
+        let (host, image) = (shape.in_host_layout(), &shape);
+        for (from, to) in [(&host, image), (image, &host)] {
+            check_by_size(from, to, &[(5, 3)]);
+        }
+    }
+}
+
+/// Matrices with less on one side than a vector has.
+#[test]
+fn narrow_matrices() {
+    for element_type in ["u8", "bf16", "f32", "c64"] {
+        for short in [2, 3, 5, 7, 9, 12, 15] {
+            for long in [15, 64, 65, 1000, 2100] {
+                for dims in [[short, long], [long, short]] {
+                    let text = format!("{element_type}{dims:?}").replace(' ', "");
+                    let swapped = shape(&format!("{text}{{0,1}}"));
+                    Case::new(&shape(&text), &swapped).check_all();
+                }
+            }
+        }
+        // Matrices within others, whose rows or columns do not go on.
+        for text in ["[9,70,3]{1,0,2}", "[3,5,130]{1,2,0}", "[4,3,100]{1,2,0}", "[100,3,4]{1,0,2}"]
+        {
+            let to = shape(&format!("{element_type}{text}"));
+            Case::pack(&to).check_all();
+            Case::unpack(&to).check_all();
+        }
+    }
 }
 
 /// Transposes of every width, around the elements of a vector.

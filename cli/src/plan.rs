@@ -1,6 +1,6 @@
 //! Plans, as the commands make and report them.
 
-use relayout::{Explanation, LoopExplanation, PlanBuilder, Tier};
+use relayout::{Explanation, LoopExplanation, Pass, PlanBuilder, Tier};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -42,6 +42,12 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
                 "rows": part.rows,
                 "columns": part.columns,
                 "pad_bytes": part.pad_bytes,
+                "scratch_bytes": part.scratch_bytes,
+                "pass": match part.pass {
+                    Pass::First => Some(1),
+                    Pass::Second => Some(2),
+                    _ => None,
+                },
                 "slow": part.slow,
             })
         })

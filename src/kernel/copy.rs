@@ -79,6 +79,11 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     ahead: Ahead,
     kept: Option<usize>,
 ) {
+    if count < 16 {
+        // SAFETY: by the contract of this function.
+        unsafe { scalar::few(source, destination, count, 16) };
+        return;
+    }
     if count < V::BYTES {
         // SAFETY: by the contract of this function.
         unsafe { scalar::run(source, destination, count) };

@@ -17,26 +17,32 @@ pub(super) struct Matrix {
     pub(super) rows: usize,
     pub(super) columns: usize,
     /// Where the rows begin in the source.
-    row: Split,
+    pub(super) row: Split,
     /// Where the columns begin in the destination.
-    column: Split,
+    pub(super) column: Split,
     /// The strip of such matrices.
-    others: Strip,
+    pub(super) others: Strip,
 }
 
 /// Places at a stride, in blocks that are a step apart, in bytes.
 #[derive(Clone, Copy)]
-struct Split {
+pub(super) struct Split {
     block: usize,
     step: usize,
-    stride: usize,
+    pub(super) stride: usize,
 }
 
 impl Split {
+    /// Whether so many of them are at one stride.
+    #[inline(always)]
+    fn is_even(self, count: usize) -> bool {
+        self.block >= count || self.step == self.block.wrapping_mul(self.stride)
+    }
+
     /// Where number `first` and those behind it are, of which `share` at a time share a
     /// place. It is the first at its place.
     #[inline(always)]
-    fn places(self, share: usize, first: usize, places: &mut [usize]) {
+    pub(super) fn places(self, share: usize, first: usize, places: &mut [usize]) {
         let first = first / share;
         let (mut block, mut within) = (first / self.block, first % self.block);
         let mut places = places.iter_mut();
@@ -197,6 +203,21 @@ impl Matrix {
             others.lines = 1;
         }
         Matrix { rows, columns, row, column, others }
+    }
+
+    /// The blocks of a strip, each a matrix of its own.
+    #[inline(always)]
+    pub(super) fn of_blocks(strip: &Strip) -> Matrix {
+        let (rows, columns) = (strip.rows, strip.columns);
+        let row = Split { block: rows, step: 0, stride: strip.row_stride };
+        let column = Split { block: columns, step: 0, stride: strip.column_stride };
+        Matrix { rows, columns, row, column, others: *strip }
+    }
+
+    /// Whether rows and columns are at one stride each.
+    #[inline(always)]
+    pub(super) fn is_even(&self) -> bool {
+        self.row.is_even(self.rows) && self.column.is_even(self.columns)
     }
 
     /// Transposes each matrix of the strip, a block at a time.

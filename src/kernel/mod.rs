@@ -17,8 +17,8 @@
 //!
 //! - read the bytes in [`Strip::source_range`], counted from `source`,
 //! - write the bytes in [`Strip::destination_range`], counted from `destination`,
-//!   and of these only the ones that its op writes; some of them twice, then with
-//!   the same value.
+//!   and of these only the ones that its op writes; some of them several times, the last time
+//!   with what belongs there.
 //!
 //! The caller sees to it that these bytes are there, that the two ranges do not
 //! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
@@ -30,6 +30,7 @@ mod convert;
 mod copy;
 mod interleave;
 mod matrix;
+mod narrow;
 mod packed;
 #[cfg(test)]
 mod random_strips;
@@ -342,7 +343,13 @@ impl Strip {
                 || self.columns.saturating_mul(columns) < lanes(word)
         };
         match op {
-            BlockOp::Transpose { bits } => is_matrix_below(bytes(bits), bytes(bits)),
+            // Of few rows or columns, vectors take more than they write.
+            BlockOp::Transpose { bits: 128 } => false,
+            // Of few rows or columns, words are made one by one.
+            BlockOp::Transpose { bits } => {
+                let (rows, columns) = self.matrix_size(bytes(bits));
+                rows.max(columns) < lanes(bytes(bits)) || rows.min(columns) < 2
+            }
             BlockOp::TransposeInterleave { ways, bits } => {
                 is_matrix_below(bytes(ways * bits), bytes(ways * ways * bits))
             }
@@ -351,6 +358,19 @@ impl Strip {
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
             _ => false,
         }
+    }
+
+    /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
+    fn matrix_size(&self, width: usize) -> (usize, usize) {
+        let rows = if self.blocks_join(width) { self.blocks } else { 1 };
+        let columns = if self.lines_join(width) { self.lines } else { 1 };
+        (self.rows.saturating_mul(rows), self.columns.saturating_mul(columns))
+    }
+
+    /// How many bytes the shorter side of a transpose of elements of so many bits has.
+    pub(crate) fn shorter_bytes(&self, bits: u32) -> usize {
+        let (rows, columns) = self.matrix_size(bytes(bits));
+        rows.min(columns).saturating_mul(bytes(bits))
     }
 
     /// Of a transpose: whether it goes along the columns, because these are further

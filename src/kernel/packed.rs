@@ -28,7 +28,7 @@ impl<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool, const STREAM: b
             };
             let end = destination.wrapping_add((strip.columns * BITS as usize).div_ceil(8));
             // SAFETY: `pad` bytes follow them.
-            unsafe { scalar::fill(end, 0, strip.pad) };
+            unsafe { scalar::short_fill(end, 0, strip.pad) };
         }
     }
 
@@ -39,6 +39,10 @@ impl<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool, const STREAM: b
         source: *const u8,
         destination: *mut u8,
     ) {
+        if strip.columns < <V::Half as Vector>::Half::BYTES * 8 / BITS as usize {
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut at = 0;
             // SAFETY: the columns of a block; the CPU has `V`.
@@ -96,6 +100,10 @@ impl<const BITS: u32, const MOST_FIRST: bool> Algorithm for Widen<BITS, MOST_FIR
         source: *const u8,
         destination: *mut u8,
     ) {
+        if strip.columns < <V::Half as Vector>::Half::BYTES * 8 / BITS as usize {
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut at = 0;
             // SAFETY: the columns of a block; the CPU has `V`.

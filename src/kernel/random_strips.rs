@@ -87,7 +87,11 @@ impl Random {
             BlockOp::Transpose { bits } => (byte(bits), byte(bits), 200),
             _ => (1, 1, 1),
         };
-        let rows = if self.one_in(3) { 1 + self.below(most_rows) } else { most_rows };
+        let rows = match self.below(4) {
+            0 => 1 + self.below(most_rows),
+            1 => 1 + self.below(most_rows.min(20)),
+            _ => most_rows,
+        };
         let columns = match self.below(4) {
             0 => 1 + self.below(300),
             1 => 64 / made.min(64) * (1 + self.below(20)),

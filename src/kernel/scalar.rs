@@ -82,6 +82,53 @@ pub(super) unsafe fn run(source: *const u8, destination: *mut u8, count: usize) 
     }
 }
 
+/// Copies a run of up to 15 bytes: its first ones, and its last ones, which may be some of them.
+///
+/// # Safety
+///
+/// As [`run`].
+#[inline(always)]
+unsafe fn short_run(source: *const u8, destination: *mut u8, count: usize) {
+    // SAFETY: as many bytes twice, at both ends of the run.
+    match count {
+        8.. => {
+            // SAFETY: as above.
+            unsafe { both_ends::<8>(source, destination, count) }
+        }
+        4..8 => {
+            // SAFETY: as above.
+            unsafe { both_ends::<4>(source, destination, count) }
+        }
+        2..4 => {
+            // SAFETY: as above.
+            unsafe { both_ends::<2>(source, destination, count) }
+        }
+        1 => {
+            // SAFETY: as above.
+            unsafe { both_ends::<1>(source, destination, count) }
+        }
+        0 => {}
+    }
+}
+
+/// Copies the first `WIDTH` bytes of a run, and the last ones.
+///
+/// # Safety
+///
+/// As [`run`], and there are so many.
+#[inline(always)]
+unsafe fn both_ends<const WIDTH: usize>(source: *const u8, destination: *mut u8, count: usize) {
+    let last = count - WIDTH;
+    // SAFETY: by the contract of this function. Bytes need no alignment.
+    let first_bytes = unsafe { source.cast::<[u8; WIDTH]>().read() };
+    // SAFETY: as above.
+    let last_bytes = unsafe { source.wrapping_add(last).cast::<[u8; WIDTH]>().read() };
+    // SAFETY: as above.
+    unsafe { destination.cast::<[u8; WIDTH]>().write(first_bytes) };
+    // SAFETY: as above.
+    unsafe { destination.wrapping_add(last).cast::<[u8; WIDTH]>().write(last_bytes) };
+}
+
 /// Writes a run of one byte.
 ///
 /// # Safety
@@ -92,6 +139,22 @@ pub(super) unsafe fn fill(destination: *mut u8, byte: u8, count: usize) {
     if count > 0 {
         // SAFETY: by the contract of this function.
         unsafe { destination.write_bytes(byte, count) };
+    }
+}
+
+/// The same of few bytes mostly.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+pub(super) unsafe fn short_fill(destination: *mut u8, byte: u8, count: usize) {
+    if count < 16 {
+        // SAFETY: by the contract of this function.
+        unsafe { short_run([byte; 16].as_ptr(), destination, count) };
+    } else {
+        // SAFETY: as above.
+        unsafe { fill(destination, byte, count) };
     }
 }
 
@@ -140,15 +203,13 @@ pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool, const MOST_F
 ///
 /// As [`run`].
 #[inline(always)]
-unsafe fn few(source: *const u8, destination: *mut u8, count: usize, whole: usize) {
+pub(super) unsafe fn few(source: *const u8, destination: *mut u8, count: usize, whole: usize) {
     if count == whole {
         // SAFETY: by the contract of this function.
         unsafe { run(source, destination, whole) };
     } else {
-        for i in 0..count {
-            // SAFETY: by the contract of this function.
-            unsafe { run(source.wrapping_add(i), destination.wrapping_add(i), 1) };
-        }
+        // SAFETY: by the contract of this function.
+        unsafe { short_run(source, destination, count) };
     }
 }
 

@@ -8,6 +8,9 @@ use super::turn::{Lines, Squares, Vectors};
 use super::vector::{LINE, Vector, load_row, streams, unweave, weave};
 use super::{Place, Strip, scalar};
 
+/// The bytes of the shortest vector.
+const SHORTEST: usize = 16;
+
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose), `WIDTH` being the bytes of an element.
 pub(super) struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
 
@@ -29,15 +32,23 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     ) {
         let matrix = Matrix::new::<WIDTH, 1>(strip);
         let lanes = V::BYTES / WIDTH;
+        if matrix.is_narrow::<WIDTH>() {
+            let blocks = Matrix::of_blocks(strip);
+            let matrix = if matrix.is_even() { &matrix } else { &blocks };
+            if matrix.is_narrow::<WIDTH>() && matrix.rows.max(matrix.columns) >= lanes {
+                // SAFETY: the same strip, with as much on the longer side as a vector has.
+                return unsafe {
+                    matrix.transpose_narrow_by_ways::<V, BITS, WIDTH>(source, destination);
+                };
+            }
+        }
         if lanes > MAX_LANES || matrix.rows < lanes || matrix.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
-            if matrix.rows < lanes || matrix.columns < lanes {
-                // SAFETY: the same strip.
-                return unsafe { Self::elements(strip, source, destination) };
-            }
+            // SAFETY: the same strip, whose matrices are too small for a vector.
+            return unsafe { Self::elements(strip, source, destination) };
         }
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // elements.
@@ -147,6 +158,45 @@ impl Matrix {
         }
     }
 
+    /// Whether the shorter side has not enough for a vector, but is worth words of its own.
+    #[inline(always)]
+    fn is_narrow<const WIDTH: usize>(&self) -> bool {
+        let short = self.rows.min(self.columns);
+        short > 1 && short * WIDTH < SHORTEST
+    }
+
+    /// Transposes each matrix of the strip, all of which are narrow.
+    ///
+    /// # Safety
+    ///
+    /// The strip begins at these places, rows and columns are even, and the longer side has as
+    /// many as a `V` at least. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn transpose_narrow_by_ways<V: Vector, const BITS: u32, const WIDTH: usize>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        match self.rows.min(self.columns) {
+            ..=2 => {
+                // SAFETY: by the contract of this function.
+                unsafe { self.transpose_narrow::<V, 2, BITS, WIDTH>(source, destination) }
+            }
+            3..=4 => {
+                // SAFETY: as above.
+                unsafe { self.transpose_narrow::<V, 4, BITS, WIDTH>(source, destination) }
+            }
+            5..=8 => {
+                // SAFETY: as above.
+                unsafe { self.transpose_narrow::<V, 8, BITS, WIDTH>(source, destination) }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { self.transpose_narrow::<V, 16, BITS, WIDTH>(source, destination) }
+            }
+        }
+    }
+
     /// The same, a `V` having `LANES` elements.
     ///
     /// # Safety
@@ -192,6 +242,17 @@ impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            if strip.rows < strip.columns {
+                for row in 0..strip.rows {
+                    let from = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+                    let to = destination.wrapping_add(row * WIDTH);
+                    let (from, to) =
+                        (scalar::from(from, WIDTH), scalar::to(to, strip.column_stride));
+                    // SAFETY: one row of the block.
+                    unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+                }
+                continue;
+            }
             for column in 0..strip.columns {
                 let from = source.wrapping_add(column * WIDTH);
                 let from = scalar::from(from, strip.row_stride);

@@ -14,6 +14,7 @@
 //! rows, where the destination goes over rows, or along a run. Elements that
 //! begin within a byte on both sides are moved **bit by bit**.
 
+use super::hop::Hop;
 use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
@@ -49,6 +50,8 @@ pub(super) struct Leaf {
     pub(super) strip: Strip,
     /// Where the kernel works on scratch memory: what is done before and behind it.
     pub(super) stages: Stages,
+    /// In place of a kernel: two passes, through scratch memory.
+    pub(super) hop: Option<Box<Hop>>,
 }
 
 /// A run of so many bits is worth a call of its own.
@@ -87,9 +90,6 @@ fn leaves(
 ) -> Option<Vec<Leaf>> {
     let Nest { source, destination, mut loops } = nest;
     let block = block(&mut loops, source, elements);
-    let mut leaves = Vec::new();
-
-    // Padding that the op does not write with its data.
     let mut inner: Vec<Loop> = block.more.iter().map(|l| l.as_padding()).collect();
     for (taken, pads) in [(block.rows, block.pads.0), (block.columns, block.pads.1)] {
         match taken {
@@ -98,16 +98,8 @@ fn leaves(
             None => {}
         }
     }
-    for (i, &l) in loops.iter().enumerate().filter(|(_, l)| l.is_padded()) {
-        let mut rest: Vec<Loop> =
-            loops.iter().take(i).map(|l| Loop::new(l.extent, 0, l.destination)).collect();
-        rest.push(Loop::new(l.full - l.extent, 0, l.destination));
-        rest.extend(loops.iter().skip(i + 1).map(|l| l.as_padding()));
-        rest.extend(&inner);
-        let destination = destination.wrapping_add(l.extent.wrapping_mul(l.destination));
-        let nest = Nest { source: 0, destination, loops: rest };
-        leaves.push(padding(nest, block.bits, elements.fill)?);
-    }
+    // Padding that the op does not write with its data.
+    let mut leaves = paddings(&loops, &inner, destination, (block.bits, elements.fill))?;
     for l in [block.rows.filter(|_| !block.pads.0), block.columns.filter(|_| !block.pads.1)] {
         if l.is_some() {
             loops.pop();
@@ -190,9 +182,30 @@ fn leaves(
     }
     let loops = extents(loops);
     let stages = Stages::default();
-    let leaf = Leaf { source, destination, loops, op: block.op, strip, stages };
+    let leaf = Leaf { source, destination, loops, op: block.op, strip, stages, hop: None };
     let parts = if !elements.stores.of_runs() { leaf.split()? } else { vec![leaf] };
     leaves.splice(0..0, parts);
+    Some(leaves)
+}
+
+/// The kernels that fill the padding behind the elements of these loops, elements of so many
+/// bits with that byte; it comes again along the `inner` ones.
+pub(super) fn paddings(
+    loops: &[Loop],
+    inner: &[Loop],
+    destination: u64,
+    (bits, fill): (u64, u8),
+) -> Option<Vec<Leaf>> {
+    let mut leaves = Vec::new();
+    for (i, &l) in loops.iter().enumerate().filter(|(_, l)| l.is_padded()) {
+        let mut rest: Vec<Loop> =
+            loops.iter().take(i).map(|l| Loop::new(l.extent, 0, l.destination)).collect();
+        rest.push(Loop::new(l.full - l.extent, 0, l.destination));
+        rest.extend(loops.iter().skip(i + 1).map(|l| l.as_padding()));
+        rest.extend(inner);
+        let destination = destination.wrapping_add(l.extent.wrapping_mul(l.destination));
+        leaves.push(padding(Nest { source: 0, destination, loops: rest }, bits, fill)?);
+    }
     Some(leaves)
 }
 
@@ -202,6 +215,12 @@ const BLOCKS_OF_CALL: usize = 128;
 const BLOCKS_OF_LINE: usize = 64;
 
 impl Leaf {
+    /// Two passes in their loops.
+    pub(super) fn of_hop(source: u64, destination: u64, loops: Vec<Loop>, hop: Hop) -> Leaf {
+        let (op, strip, stages) = (BlockOp::Copy, Strip::default(), Stages::default());
+        Leaf { source, destination, loops, op, strip, stages, hop: Some(Box::new(hop)) }
+    }
+
     /// The same in calls of not too many blocks, where their order is told: one
     /// for whole lots of them, and one for each rest.
     fn split(self) -> Option<Vec<Leaf>> {
@@ -274,7 +293,7 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
 }
 
 fn fill_leaf(destination: u64, loops: Vec<Loop>, op: BlockOp, strip: Strip) -> Leaf {
-    Leaf { source: 0, destination, loops, op, strip, stages: Stages::default() }
+    Leaf { source: 0, destination, loops, op, strip, stages: Stages::default(), hop: None }
 }
 
 /// Takes the loops of a block op out of `loops`, which are canonical.
@@ -704,7 +723,8 @@ mod tests {
         let outer = Loop::new(9, 8 << 30, 8 << 30);
         let loops = vec![outer];
         let stages = Stages::default();
-        let leaf = Leaf { source: 80, destination: 8, loops, op: BlockOp::Copy, strip, stages };
+        let op = BlockOp::Copy;
+        let leaf = Leaf { source: 80, destination: 8, loops, op, strip, stages, hop: None };
         // What is visited, in bits: by the loops but the outer one, lines and blocks.
         let visited = |leaf: &Leaf| {
             let mut places = vec![(leaf.source, leaf.destination)];

@@ -47,7 +47,8 @@ pub struct Explanation {
     pub padding: Padding,
     /// Whether kernels write past the caches.
     pub streaming: bool,
-    /// How often the data is passed over: always once so far.
+    /// How often the data is passed over: once, or where some of it goes through scratch memory
+    /// from one kernel to another, twice.
     pub hops: usize,
     /// Boxes of the image that are filled by loops without a test inside, those
     /// of padding included.
@@ -77,6 +78,8 @@ pub struct Part {
     pub kernel: String,
     /// Bytes of scratch memory, in the nearest cache, that a call goes through.
     pub scratch_bytes: usize,
+    /// Whether it is one of two passes.
+    pub pass: Pass,
     /// Lines of blocks that one call takes, and the steps between them.
     pub lines: LoopExplanation,
     /// Blocks of a line, and the steps between them.
@@ -91,6 +94,18 @@ pub struct Part {
     pub slow: Option<&'static str>,
     /// What separates the rows, where there are several.
     row_stride: usize,
+}
+
+/// Which pass a kernel makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pass {
+    /// From the source to the destination.
+    Only,
+    /// From the source into scratch memory.
+    First,
+    /// From there to the destination.
+    Second,
 }
 
 /// A loop, or the blocks of a kernel call.
@@ -137,6 +152,8 @@ impl Plan {
                 explanation.regions = recipe.regions();
                 explanation.streaming = program.streams;
                 parts(&program.nodes, &mut Vec::new(), &mut 0, self.tier, &mut explanation.parts);
+                let passes = explanation.parts.iter().filter(|part| part.pass != Pass::Only);
+                explanation.hops += usize::from(passes.count() > 0);
             }
             Body::ByIndex(_) => {
                 explanation.slow = Some(
@@ -172,6 +189,15 @@ fn parts(
                 around.pop();
             }
             Node::Call(call) => parts_so_far.push(part(call, around, tier)),
+            Node::Hop { first, second, scratch_bytes, .. } => {
+                for (nodes, pass) in [(first, Pass::First), (second, Pass::Second)] {
+                    let before = parts_so_far.len();
+                    parts(nodes, around, number, tier, parts_so_far);
+                    for part in &mut parts_so_far[before..] {
+                        (part.pass, part.scratch_bytes) = (pass, *scratch_bytes);
+                    }
+                }
+            }
         }
     }
 }
@@ -198,6 +224,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
             ops.fold(tier.to_string(), |name, op| format!("{name}-{op}"))
         },
         scratch_bytes: stages.into_iter().flatten().map(|stage| stage.scratch_bytes).sum(),
+        pass: Pass::Only,
         lines: steps(strip.lines, strip.source_line, strip.destination_line),
         blocks: steps(strip.blocks, strip.source_step, strip.destination_step),
         rows: strip.rows,
@@ -300,12 +327,13 @@ impl fmt::Display for Explanation {
                 n => writeln!(f, ", then {} of zeros", count(n, "byte"))?,
             }
             if part.scratch_bytes > 0 {
-                writeln!(
-                    f,
-                    "{:indent$}  through {} of scratch",
-                    "",
-                    count(part.scratch_bytes, "byte")
-                )?;
+                let way = match part.pass {
+                    Pass::Only => "through",
+                    Pass::First => "into",
+                    Pass::Second => "out of",
+                };
+                let bytes = count(part.scratch_bytes, "byte");
+                writeln!(f, "{:indent$}  {way} {bytes} of scratch", "")?;
             }
             if let Some(slow) = part.slow {
                 writeln!(f, "{:indent$}  {slow}", "")?;

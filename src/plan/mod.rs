@@ -13,6 +13,7 @@ mod choose;
 mod chunks;
 mod digits;
 mod explain;
+mod hop;
 mod nest;
 mod program;
 mod recipe;
@@ -23,7 +24,8 @@ mod stores;
 mod threads;
 
 pub use chunks::{Chunk, Chunks};
-pub use explain::{Explanation, LoopExplanation, Part};
+pub use explain::{Explanation, LoopExplanation, Part, Pass};
+pub(crate) use hop::HOP_BYTES;
 pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
 pub(crate) use staged::{MostFirst, SCRATCH_BYTES, Stage, Stages, Steps};

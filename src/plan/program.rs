@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::choose::Leaf;
+use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
@@ -15,8 +16,22 @@ use crate::kernel::{self, BlockOp, Place, Run, Strip};
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
 pub(crate) enum Node {
-    Loop { count: u64, source: u64, destination: u64, body: Vec<Node> },
+    Loop {
+        count: u64,
+        source: u64,
+        destination: u64,
+        body: Vec<Node>,
+    },
     Call(Call),
+    /// Two passes, through so many bytes of scratch memory, where these begin when all loops
+    /// are at 0.
+    Hop {
+        source: u64,
+        destination: u64,
+        first: Vec<Node>,
+        second: Vec<Node>,
+        scratch_bytes: usize,
+    },
 }
 
 /// One kernel call: where its strip begins when all loops are at 0.
@@ -51,11 +66,19 @@ pub(super) fn program(
         }
     }
     leaves.sort_by_key(|leaf| leaf.destination);
-    let streams = leaves.iter().any(|leaf| {
-        let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
-        stores.past_the_caches(last, &leaf.strip)
-    });
+    let streams = leaves.iter().any(|leaf| streams(leaf, stores));
     Some((fuse(leaves, 0, stores)?, streams))
+}
+
+/// Whether a kernel of a leaf writes past the caches.
+fn streams(leaf: &Leaf, stores: Stores) -> bool {
+    match &leaf.hop {
+        Some(hop) => hop.second.iter().any(|leaf| streams(leaf, stores.out_of_scratch())),
+        None => {
+            let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
+            stores.past_the_caches(last, &leaf.strip)
+        }
+    }
 }
 
 /// Whether the kernel of a leaf writes past the caches: not into scratch memory.
@@ -69,6 +92,57 @@ fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
 /// Which bytes of each side a leaf needs. `None` where it has a number that does not
 /// fit, or begins within a byte where it may not.
 pub(super) fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
+    match &leaf.hop {
+        Some(hop) => reach_of_hop(leaf, hop),
+        None => reach_of_kernel(leaf),
+    }
+}
+
+/// The same of two passes, which do not leave scratch memory.
+fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
+    let scratch = 0..i128::try_from(hop.scratch_bytes.min(HOP_BYTES)).ok()?;
+    let is_within = |range: &Range<i128>| {
+        range.is_empty() || scratch.start <= range.start && range.end <= scratch.end
+    };
+    let with_loops = |pass: &Leaf, along: fn(&Loop) -> Loop| -> Leaf {
+        let loops = leaf.loops.iter().map(along).chain(pass.loops.iter().copied()).collect();
+        Leaf { loops, ..pass.clone() }
+    };
+    let mut both = [None, None];
+    let mut add = |side: usize, range: Range<i128>, start: u64| -> Option<()> {
+        if range.is_empty() {
+            return Some(());
+        }
+        if !start.is_multiple_of(8) {
+            return None;
+        }
+        let start = i128::from(start / 8);
+        let range = range.start.checked_add(start)?..range.end.checked_add(start)?;
+        let so_far: &mut Range<i128> = both[side].get_or_insert(range.clone());
+        *so_far = so_far.start.min(range.start)..so_far.end.max(range.end);
+        Some(())
+    };
+    for pass in &hop.first {
+        let pass = with_loops(pass, |l| Loop::new(l.extent, l.source, 0));
+        let (read, written) = reach_of_kernel(&pass)?;
+        add(0, read, leaf.source)?;
+        if !is_within(&written) {
+            return None;
+        }
+    }
+    for pass in &hop.second {
+        let pass = with_loops(pass, |l| Loop::new(l.extent, 0, l.destination));
+        let (read, written) = reach_of_kernel(&pass)?;
+        add(1, written, leaf.destination)?;
+        if !is_within(&read) {
+            return None;
+        }
+    }
+    let [read, written] = both;
+    Some((read.unwrap_or(0..0), written.unwrap_or(0..0)))
+}
+
+fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     let on_bits = matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::FillBits);
     let Stages { source: source_stage, destination: destination_stage } = &leaf.stages;
     let loops = leaf.loops.iter();
@@ -148,6 +222,10 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
 pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
     let strip = &leaf.strip;
     let calls = leaf.loops.iter().try_fold(1_u128, |n, l| n.checked_mul(l.extent.into()))?;
+    if let Some(hop) = &leaf.hop {
+        let written = |sum: u128, leaf: &Leaf| sum.checked_add(written_bytes(leaf)?);
+        return calls.checked_mul(hop.second.iter().try_fold(0, written)?);
+    }
     let bytes = match (&leaf.stages.destination, leaf.op) {
         (None, BlockOp::Bits { .. } | BlockOp::FillBits) => return None,
         (Some(stage), _) if stage.may_begin_within_bytes() => return None,
@@ -179,6 +257,17 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
     while !rest.is_empty() {
         let first = rest.remove(0);
         let Some(&around) = first.loops.first() else {
+            if let Some(hop) = first.hop {
+                let Hop { first: into, second: out_of, scratch_bytes } = *hop;
+                nodes.push(Node::Hop {
+                    source: first.source,
+                    destination: first.destination,
+                    first: fuse(into, step, stores.of_scratch())?,
+                    second: fuse(out_of, 0, stores.out_of_scratch())?,
+                    scratch_bytes,
+                });
+                continue;
+            }
             let stream = past_the_caches(&first, stores);
             let run = kernel::kernel(first.op, stores.tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
@@ -250,7 +339,8 @@ mod tests {
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
-        Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip, stages: Stages::default() }
+        let stages = Stages::default();
+        Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip, stages, hop: None }
     }
 
     #[test]
@@ -261,6 +351,25 @@ mod tests {
         assert!(make(30, 58));
         assert!(!make(29, 58));
         assert!(!make(30, 57));
+    }
+
+    #[test]
+    fn passes_that_leave_scratch_memory_make_no_program() {
+        // Twice 10 bytes into scratch memory, and from there, 3 times.
+        let make = |first: u64, second: u64, scratch_bytes| {
+            let mut from = leaf(0, &[(2, 80, 80)], 10);
+            from.source = first;
+            let mut to = leaf(8, &[(2, 80, 160)], 10);
+            to.source = second;
+            let hop = Hop { first: vec![from], second: vec![to], scratch_bytes };
+            let leaf = Leaf::of_hop(0, 0, vec![Loop::new(3, 160, 320)], hop);
+            program(vec![leaf], ORDINARY, 60, 111).is_some()
+        };
+        assert!(make(0, 0, 20));
+        assert!(!make(8, 0, 20));
+        assert!(!make(0, 8, 20));
+        assert!(make(0, 8, 21));
+        assert!(!make(0, 0, 19));
     }
 
     #[test]

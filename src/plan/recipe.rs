@@ -246,7 +246,7 @@ impl Recipe {
         source: Needs,
         destination: Needs,
     ) -> Option<Program> {
-        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there());
+        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there() || leaf.hop.is_some());
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));

@@ -12,6 +12,7 @@
 
 use super::along::Along;
 use super::choose::{self, Elements, Leaf};
+use super::hop;
 use super::nest::{Loop, Nest};
 use crate::convert::Conversion;
 use crate::kernel::{BlockOp, Run, Runs};
@@ -125,7 +126,16 @@ pub(super) fn data(
         // The ops on bits know any order.
         return choose::data_on_bits(nest, elements);
     }
-    best.map(|(_, leaves)| leaves)
+    let (_, leaves) = best?;
+    if !converts
+        && !order.source
+        && !order.destination
+        && hop::is_slow(&leaves, elements)
+        && let Some(leaves) = hop::data(&nest, elements, &leaves)
+    {
+        return Some(leaves);
+    }
+    Some(leaves)
 }
 
 /// How a side of a kernel call is brought to it, or taken from it.

@@ -12,8 +12,8 @@ use std::arch::x86_64::*;
 
 use super::super::algorithm::{Algorithm, InstructionSet};
 use super::super::vector::Vector;
-use super::super::{Place, Run, Strip, portable};
-use super::prefetch;
+use super::super::{Place, Run, Strip};
+use super::{prefetch, sse};
 use crate::cpu::with_features;
 
 pub(in super::super) struct Avx2;
@@ -60,7 +60,7 @@ const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
 
 impl Vector for V {
     const BYTES: usize = 32;
-    type Half = portable::V;
+    type Half = sse::V;
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {

@@ -4,6 +4,7 @@
 
 pub(super) mod avx2;
 pub(super) mod avx512;
+mod sse;
 
 /// Fetches the line of an address into the cache of that level.
 #[inline(always)]

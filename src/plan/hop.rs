@@ -1,0 +1,431 @@
+//! Two passes, through memory that the nearest cache holds.
+//!
+//! Kernels make words of rows, or turn rows into columns. What wants both, because a word
+//! has elements of one dimension and another dimension is contiguous in host memory, no
+//! kernel can do but in blocks of a few elements. So words are made first, in the order of the
+//! source, and turned then; or turned first, and taken apart then:
+//!
+//! ```text
+//! source            [h][w][c]     elements of one byte
+//! scratch memory    [w][c][h]     words of four elements: interleaved
+//! destination       [c][w][h]     transposed, four bytes at a time
+//! ```
+//!
+//! Each pass is a nest of its own, for which kernels are chosen as for any other.
+
+use super::choose::{self, Elements, Leaf, paddings};
+use super::nest::{Loop, Nest};
+use super::staged::SCRATCH_BYTES;
+use super::stores::Stores;
+use crate::kernel::BlockOp;
+
+/// The two passes. Offsets are from where what they share begins in the source, in scratch
+/// memory and in the destination.
+#[derive(Clone, Debug)]
+pub(super) struct Hop {
+    /// From the source into scratch memory.
+    pub(super) first: Vec<Leaf>,
+    /// From there into the destination.
+    pub(super) second: Vec<Leaf>,
+    /// How much of the scratch memory is used.
+    pub(super) scratch_bytes: usize,
+}
+
+/// So many bytes of scratch memory are used at most.
+pub(crate) const HOP_BYTES: usize = 2 * SCRATCH_BYTES;
+
+/// The widest word that is made, in bits.
+const MAX_WORD: u64 = 128;
+
+/// So many elements of what is contiguous on one side are done at a time, and so many of what is
+/// on the other one: some lines of the caches of each.
+const NEAR: u64 = 256;
+const BESIDE: u64 = 128;
+
+/// The kernels that carry out a nest of data in two passes, where these are quicker than what
+/// `direct` does, which is slow.
+pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
+    let mut best = None;
+    // What is but a little quicker is not worth another pass.
+    let mut least = cost(direct)? / 4 * 3;
+    let nest = nest.clone().canonical();
+    for passes in [
+        Passes::words_then_turned(&nest, elements),
+        Passes::turned_then_words(&nest, elements),
+        Passes::turned_then_apart(&nest, elements),
+        Passes::apart_then_turned(&nest, elements),
+    ] {
+        let Some(leaves) = passes.and_then(|passes| passes.leaves(elements)) else { continue };
+        let cost = cost(&leaves)?;
+        if cost < least {
+            (best, least) = (Some(leaves), cost);
+        }
+    }
+    best
+}
+
+/// A nest as two.
+struct Passes {
+    source: u64,
+    destination: u64,
+    /// In the order of scratch memory.
+    along: Vec<Along>,
+    /// What is contiguous on the side whose order this is, and on the other one.
+    near: usize,
+    beside: usize,
+    /// Of an element in scratch memory.
+    bits: u32,
+    /// The first pass may read to here.
+    source_end: u64,
+    padding: Vec<Leaf>,
+}
+
+/// A loop of both passes.
+#[derive(Clone, Copy)]
+struct Along {
+    all: Loop,
+    /// How many there are in the first pass, in scratch memory, and in the second pass.
+    read: u64,
+    made: u64,
+    written: u64,
+    /// It is the elements of a word, which stay together.
+    is_word: bool,
+}
+
+impl Along {
+    fn words(all: Loop) -> Along {
+        Along { all, read: all.extent, made: all.extent, written: all.extent, is_word: false }
+    }
+}
+
+/// The loop with the least of something.
+fn least(along: &[Along], what: impl Fn(&Loop) -> u64) -> Option<usize> {
+    let words = along.iter().enumerate().filter(|(_, a)| !a.is_word);
+    Some(words.min_by_key(|(_, a)| what(&a.all))?.0)
+}
+
+impl Passes {
+    /// Words of the destination, in the order of the source.
+    fn words_then_turned(nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let (word, others, padding) = of_destination(nest, elements)?;
+        let full = word.full;
+        let word = Along { all: word, read: word.extent, made: full, written: full, is_word: true };
+        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
+        along.sort_by_key(|a| a.all.source);
+        along.insert(0, word);
+        Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: least(&along, |l| l.source)?,
+            beside: least(&along, |l| l.destination)?,
+            along,
+            bits: elements.destination_bits,
+            source_end: 1,
+            padding,
+        }
+        .checked()
+    }
+
+    /// Rows that are contiguous in the destination, then words of them.
+    fn turned_then_words(nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let (word, others, padding) = of_destination(nest, elements)?;
+        let extent = word.extent;
+        let word = Along { all: word, read: extent, made: extent, written: extent, is_word: true };
+        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
+        along.push(word);
+        along.sort_by_key(|a| a.all.source);
+        let row = along.remove(least(&along, |l| l.destination)?);
+        along.insert(0, row);
+        Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: least(&along[1..], |l| l.source).map_or(0, |i| i + 1),
+            beside: 0,
+            along,
+            bits: elements.source_bits,
+            source_end: 1,
+            padding,
+        }
+        .checked()
+    }
+
+    /// Words of the source, in the order of the destination.
+    fn turned_then_apart(nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let (word, others, padding) = of_source(nest, elements)?;
+        let width = others.iter().map(|l| l.source).min()?;
+        let count = width / u64::from(elements.source_bits);
+        if word.extent < count && !are_whole_words(nest, &others, width, elements) {
+            return None;
+        }
+        let extent = word.extent;
+        let word = Along { all: word, read: count, made: count, written: extent, is_word: true };
+        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
+        along.sort_by_key(|a| a.all.destination);
+        along.insert(0, word);
+        Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: least(&along, |l| l.destination)?,
+            beside: least(&along, |l| l.source)?,
+            along,
+            bits: elements.source_bits,
+            source_end: 1,
+            padding,
+        }
+        .checked()
+    }
+
+    /// Words of the source taken apart into rows, then these turned.
+    fn apart_then_turned(nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let (word, others, padding) = of_source(nest, elements)?;
+        let width = others.iter().map(|l| l.source).min()?;
+        let source_end =
+            if are_whole_words(nest, &others, width, elements) { elements.source_end } else { 1 };
+        let extent = word.extent;
+        let word = Along { all: word, read: extent, made: extent, written: extent, is_word: true };
+        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
+        along.push(word);
+        along.sort_by_key(|a| a.all.destination);
+        let row = along.remove(least(&along, |l| l.source)?);
+        along.insert(0, row);
+        Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: least(&along[1..], |l| l.destination).map_or(0, |i| i + 1),
+            beside: 0,
+            along,
+            bits: elements.destination_bits,
+            source_end,
+            padding,
+        }
+        .checked()
+    }
+
+    /// Only what begins at bytes, and goes up on both sides.
+    fn checked(self) -> Option<Passes> {
+        let goes_up = |stride: u64| stride.cast_signed() > 0 && stride.is_multiple_of(8);
+        let words = self.along.iter().filter(|a| !a.is_word);
+        let are_on_bytes = (self.source | self.destination).is_multiple_of(8)
+            && words.map(|a| a.all).all(|l| goes_up(l.source) && goes_up(l.destination));
+        are_on_bytes.then_some(self)
+    }
+
+    /// How many of each of the loops are done at a time.
+    fn tile(&self) -> Option<Vec<u64>> {
+        let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
+        let room = u64::try_from(HOP_BYTES).ok()? * 8 / u64::from(self.bits) / words.max(1);
+        // Of so many, at most so many at a time, and about as many each time.
+        let share = |extent: u64, most: u64| extent.div_ceil(extent.div_ceil(most.max(1)));
+        let mut tile = vec![1; self.along.len()];
+        let mut grow = |i: usize, most: u64| {
+            let Along { made, is_word, .. } = self.along[i];
+            if !is_word {
+                let others = tile.iter().product::<u64>() / tile[i];
+                tile[i] = tile[i].max(share(made, most.min(room / others)));
+            }
+        };
+        grow(self.near, NEAR);
+        grow(self.beside, BESIDE);
+        for i in 0..self.along.len() {
+            grow(i, u64::MAX);
+        }
+        Some(tile)
+    }
+
+    /// The kernels of all tiles.
+    fn leaves(self, elements: &Elements) -> Option<Vec<Leaf>> {
+        let tile = self.tile()?;
+        let mut tiles: Vec<Vec<(u64, u64, u64)>> = vec![Vec::new()];
+        for (along, &size) in self.along.iter().zip(&tile) {
+            // A word is one thing.
+            let (extent, size) = if along.is_word { (1, 1) } else { (along.made, size) };
+            let (whole, rest) = (extent / size, extent % size);
+            let parts = [(0, whole, size), (whole * size, 1, rest)];
+            let parts = parts.into_iter().filter(|&(_, lots, size)| lots > 0 && size > 0);
+            let with = |part| tiles.iter().map(move |tile| [tile.as_slice(), &[part]].concat());
+            tiles = parts.flat_map(with).collect();
+        }
+        let leaves = tiles.into_iter().map(|tile| self.leaf(&tile, elements));
+        let mut leaves = leaves.collect::<Option<Vec<Leaf>>>()?;
+        leaves.extend(self.padding);
+        Some(leaves)
+    }
+
+    /// The two passes over tiles: of each loop the first element, how many tiles there are
+    /// along it, and how many elements of it a tile has.
+    fn leaf(&self, at: &[(u64, u64, u64)], elements: &Elements) -> Option<Leaf> {
+        let (mut source, mut destination) = (self.source, self.destination);
+        let (mut first, mut second, mut loops) = (Vec::new(), Vec::new(), Vec::new());
+        let mut step = u64::from(self.bits);
+        for (&Along { all, read, made, written, is_word }, &(start, lots, size)) in
+            self.along.iter().zip(at)
+        {
+            if is_word {
+                // Words are whole in scratch memory, or where they are written.
+                let full = if made > read { made } else { read };
+                first.push(Loop { full, ..Loop::new(read, all.source, step) });
+                let full = if made < all.full { all.full } else { written };
+                second.push(Loop { full, ..Loop::new(written, step, all.destination) });
+                step = step.checked_mul(made)?;
+                continue;
+            }
+            source = source.wrapping_add(start.wrapping_mul(all.source));
+            destination = destination.wrapping_add(start.wrapping_mul(all.destination));
+            if lots > 1 {
+                let steps = (size.wrapping_mul(all.source), size.wrapping_mul(all.destination));
+                loops.push(Loop::new(lots, steps.0, steps.1));
+            }
+            first.push(Loop::new(size, all.source, step));
+            second.push(Loop::new(size, step, all.destination));
+            step = step.checked_mul(size)?;
+        }
+        loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
+        let nest = |loops| Nest { source: 0, destination: 0, loops };
+        let is_first = self.bits == elements.destination_bits;
+        let into = Elements {
+            destination_bits: self.bits,
+            truth: elements.truth && is_first,
+            source_end: self.source_end,
+            fill: 0,
+            stores: elements.stores.of_scratch(),
+            alone: true,
+            ..*elements
+        };
+        let out_of = Elements {
+            source_bits: self.bits,
+            truth: elements.truth && !is_first,
+            source_end: step,
+            stores: elements.stores.out_of_scratch(),
+            alone: true,
+            ..*elements
+        };
+        let hop = Hop {
+            first: choose::data(nest(first), &into)?,
+            second: choose::data(nest(second), &out_of)?,
+            scratch_bytes: usize::try_from(step.div_ceil(8)).ok()?,
+        };
+        Some(Leaf::of_hop(source, destination, loops, hop))
+    }
+}
+
+/// The elements of a word of the destination, the other loops, and the padding behind these.
+fn of_destination(nest: &Nest, elements: &Elements) -> Option<(Loop, Vec<Loop>, Vec<Leaf>)> {
+    let bits = u64::from(elements.destination_bits);
+    let mut loops = nest.loops.clone();
+    let word = loops.remove(loops.iter().position(|l| l.destination == bits)?);
+    let width = loops.iter().map(|l| l.destination).min()?;
+    if word.full.checked_mul(bits)? != width || !is_word(width) {
+        return None;
+    }
+    let fill = (bits, elements.fill);
+    let padding = paddings(&loops, &[word.as_padding()], nest.destination, fill)?;
+    loops.retain(|l| l.extent > 1);
+    Some((word, loops, padding))
+}
+
+/// The elements of a word of the source, the other loops, and all padding.
+fn of_source(nest: &Nest, elements: &Elements) -> Option<(Loop, Vec<Loop>, Vec<Leaf>)> {
+    let bits = u64::from(elements.source_bits);
+    let mut loops = nest.loops.clone();
+    let fill = (elements.destination_bits.into(), elements.fill);
+    let padding = paddings(&loops, &[], nest.destination, fill)?;
+    let word = loops.remove(loops.iter().position(|l| l.source == bits)?);
+    loops.retain(|l| l.extent > 1);
+    let width = loops.iter().map(|l| l.source).min()?;
+    let fits = word.extent.checked_mul(bits)? <= width && width.is_multiple_of(bits);
+    (fits && is_word(width)).then_some((
+        Loop::new(word.extent, word.source, word.destination),
+        loops,
+        padding,
+    ))
+}
+
+/// Whether kernels may know words of so many bits.
+fn is_word(bits: u64) -> bool {
+    bits.is_power_of_two() && (16..=MAX_WORD).contains(&bits)
+}
+
+/// Whether all words that elements are in can be read, whatever else is in them.
+fn are_whole_words(nest: &Nest, others: &[Loop], width: u64, elements: &Elements) -> bool {
+    nest.source.is_multiple_of(width)
+        && elements.source_end.is_multiple_of(width)
+        && others.iter().all(|l| l.source.is_multiple_of(width))
+}
+
+/// About how long some kernels take, in picoseconds, on any machine. `None` where a number does
+/// not fit.
+fn cost(leaves: &[Leaf]) -> Option<u64> {
+    leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf)?))
+}
+
+/// A call, and a block of one.
+const CALL: u64 = 10_000;
+const BLOCK: u64 = 3_000;
+/// A byte that is moved by vectors.
+const BYTE: u64 = 30;
+
+fn cost_of(leaf: &Leaf) -> Option<u64> {
+    let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+    if let Some(hop) = &leaf.hop {
+        return cost(&hop.first)?.checked_add(cost(&hop.second)?)?.checked_mul(calls);
+    }
+    let (strip, op) = (&leaf.strip, leaf.op);
+    let wide = |n: usize| u64::try_from(n).ok();
+    let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
+    let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
+    let block = match op {
+        BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
+        BlockOp::Strided { .. } => elements.checked_mul(400)?,
+        op if strip.is_below_vectors(op) => elements.checked_mul(1_500)?,
+        BlockOp::Transpose { bits } => match strip.shorter_bytes(bits) {
+            // Word by word.
+            ..16 => {
+                let words = wide(strip.rows.max(strip.columns))?;
+                bytes(bits)?.checked_mul(2)?.checked_add(words.checked_mul(300)?)?
+            }
+            16..64 => bytes(bits)?.checked_mul(4)?,
+            _ => bytes(bits)?.checked_mul(2)?,
+        },
+        BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
+        BlockOp::Interleave { bits, .. }
+        | BlockOp::Deinterleave { bits, .. }
+        | BlockOp::Exchange { bits, .. } => bytes(bits)?,
+        BlockOp::Narrow { .. } | BlockOp::Widen { .. } => {
+            bytes(8)?.checked_add(if strip.columns < 16 { 8_000 } else { 0 })?
+        }
+        _ => bytes(8)?,
+    };
+    let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
+    let call = block.checked_add(BLOCK)?.checked_mul(blocks)?.checked_add(CALL)?;
+    call.checked_mul(calls)
+}
+
+/// Whether some kernels take much longer than vectors would.
+pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
+    let all = |leaf: &Leaf| -> Option<u64> {
+        let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+        let strip = &leaf.strip;
+        let wide = |n: usize| u64::try_from(n).ok();
+        let elements_of = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
+        let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
+        elements_of.checked_mul(blocks)?.checked_mul(calls)
+    };
+    let width = u64::from(elements.source_bits.max(elements.destination_bits)).max(8) / 8;
+    leaves.iter().filter(|leaf| !matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits)).any(|leaf| {
+        let width = if leaf.op == BlockOp::Copy { 1 } else { width };
+        let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
+        cost_of(leaf) > least
+    })
+}
+
+impl Stores {
+    /// What decides on the stores into scratch memory: they stay in the caches.
+    pub(super) fn of_scratch(self) -> Stores {
+        Stores { asked: Some(false), ..self }
+    }
+
+    /// And out of it, where what is read is near.
+    pub(super) fn out_of_scratch(self) -> Stores {
+        Stores { asked: Some(false), all_bytes: 0, ..self }
+    }
+}
