@@ -74,8 +74,8 @@ impl Matrix {
         let mut columns = [0; WAYS];
         self.column.places(1, 0, &mut columns[..self.columns]);
         let stride = self.row.stride;
-        // A word has less than two rows.
-        let is_dense = stride.cast_signed() >= bytes.cast_signed();
+        // A word has less than two rows, or is one.
+        let is_dense = bytes == word || stride.cast_signed() >= bytes.cast_signed();
         let mut next = 0;
         while next < self.rows {
             let first = next.min(self.rows - lanes);
@@ -83,17 +83,18 @@ impl Matrix {
             next = first + count;
             let from = source.wrapping_add(first.wrapping_mul(stride));
             // The last row of all has none behind it.
-            let alone = if !is_dense { count } else { usize::from(next == self.rows) };
-            for i in 0..count {
-                let from = from.wrapping_add(i.wrapping_mul(stride));
+            let alone = if is_dense { usize::from(next == self.rows) } else { count };
+            let row = |i: usize| from.wrapping_add(i.wrapping_mul(stride));
+            for i in 0..count - alone {
+                // SAFETY: a row, and what the next one has of the word.
+                unsafe { scalar::few(row(i), memory.wrapping_add(i * word), word, word) };
+            }
+            for i in count - alone..count {
                 let to = memory.wrapping_add(i * word);
-                let bytes = if i + alone < count { word } else { bytes };
-                if bytes < word {
-                    // SAFETY: memory for a word.
-                    unsafe { scalar::fill(to, 0, word) };
-                }
-                // SAFETY: a row and what the next one has of the word, or the row.
-                unsafe { scalar::few(from, to, bytes, word) };
+                // SAFETY: memory for a word.
+                unsafe { scalar::fill(to, 0, word) };
+                // SAFETY: a row.
+                unsafe { scalar::few(row(i), to, bytes, word) };
             }
             let to = destination.wrapping_add(first * WIDTH);
             for at in (0..count).step_by(lanes) {
@@ -124,8 +125,8 @@ impl Matrix {
     ) {
         let (lanes, bytes, word) = (V::BYTES / WIDTH, self.rows * WIDTH, WAYS * WIDTH);
         let stride = self.column.stride;
-        // What is written behind a column must be another one of these.
-        let is_dense = stride == bytes;
+        // What is written behind a column, if anything, must be another one of these.
+        let is_dense = bytes == word || stride == bytes;
         let mut rows = [0; WAYS];
         self.row.places(1, 0, &mut rows[..self.rows]);
         let mut next = 0;
@@ -152,12 +153,15 @@ impl Matrix {
             }
             let to = destination.wrapping_add(first.wrapping_mul(stride));
             // The last column of all has none behind it.
-            let alone = if !is_dense { count } else { usize::from(next == self.columns) };
-            for i in 0..count {
-                let to = to.wrapping_add(i.wrapping_mul(stride));
-                let bytes = if i + alone < count { word } else { bytes };
-                // SAFETY: a column and what the next one has of the word, or the column.
-                unsafe { scalar::few(memory.wrapping_add(i * word), to, bytes, word) };
+            let alone = if is_dense { usize::from(next == self.columns) } else { count };
+            let column = |i: usize| to.wrapping_add(i.wrapping_mul(stride));
+            for i in 0..count - alone {
+                // SAFETY: a column, and what the next one has of the word.
+                unsafe { scalar::few(memory.wrapping_add(i * word), column(i), word, word) };
+            }
+            for i in count - alone..count {
+                // SAFETY: a column.
+                unsafe { scalar::few(memory.wrapping_add(i * word), column(i), bytes, word) };
             }
         }
     }

@@ -628,7 +628,13 @@ mod tests {
             truth,
             source_end,
             fill: 0,
-            stores: Stores { tier: Tier::SCALAR, asked: Some(false), both_bytes: 0, all_bytes: 0 },
+            stores: Stores {
+                tier: Tier::SCALAR,
+                asked: Some(false),
+                both_bytes: 0,
+                all_bytes: 0,
+                from_scratch: false,
+            },
             alone: true,
         }
     }

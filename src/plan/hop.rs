@@ -16,7 +16,6 @@
 use super::choose::{self, Elements, Leaf, paddings};
 use super::nest::{Loop, Nest};
 use super::staged::SCRATCH_BYTES;
-use super::stores::Stores;
 use crate::kernel::BlockOp;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -287,7 +286,7 @@ impl Passes {
             truth: elements.truth && is_first,
             source_end: self.source_end,
             fill: 0,
-            stores: elements.stores.of_scratch(),
+            stores: elements.stores.into_scratch(),
             alone: true,
             ..*elements
         };
@@ -416,16 +415,4 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
         cost_of(leaf) > least
     })
-}
-
-impl Stores {
-    /// What decides on the stores into scratch memory: they stay in the caches.
-    pub(super) fn of_scratch(self) -> Stores {
-        Stores { asked: Some(false), ..self }
-    }
-
-    /// And out of it, where what is read is near.
-    pub(super) fn out_of_scratch(self) -> Stores {
-        Stores { asked: Some(false), all_bytes: 0, ..self }
-    }
 }

@@ -277,7 +277,7 @@ impl PlanBuilder {
         let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
         let asked = if tier.streams() { self.stream } else { Some(false) };
         let both_bytes = source_bytes.saturating_add(destination_bytes);
-        let stores = Stores { tier, asked, both_bytes, all_bytes: both_bytes };
+        let stores = Stores { tier, asked, both_bytes, all_bytes: both_bytes, from_scratch: false };
         let options = Options { padding, stores, truth };
         let recipe = Recipe::new(source, destination, options);
         let program = recipe.and_then(|recipe| Some((recipe.program()?, recipe)));

@@ -262,7 +262,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 nodes.push(Node::Hop {
                     source: first.source,
                     destination: first.destination,
-                    first: fuse(into, step, stores.of_scratch())?,
+                    first: fuse(into, step, stores.into_scratch())?,
                     second: fuse(out_of, 0, stores.out_of_scratch())?,
                     scratch_bytes,
                 });
@@ -333,8 +333,13 @@ mod tests {
     use super::*;
     use crate::cpu::Tier;
 
-    const ORDINARY: Stores =
-        Stores { tier: Tier::SCALAR, asked: Some(false), both_bytes: 0, all_bytes: 0 };
+    const ORDINARY: Stores = Stores {
+        tier: Tier::SCALAR,
+        asked: Some(false),
+        both_bytes: 0,
+        all_bytes: 0,
+        from_scratch: false,
+    };
 
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };

@@ -44,6 +44,14 @@ const CROWDED: usize = 2048;
 /// columns begin at lines, which they do at this distance in a buffer that does.
 const CROWDED_PORTABLE: usize = 64;
 
+/// Padding of fewer bytes beside each other is not written past the caches.
+const FILLS: usize = 256;
+
+/// From scratch memory, which is made little by little, are written past the caches: columns that
+/// begin at lines, and runs of so many bytes.
+const LINE: usize = 64;
+const FROM_SCRATCH: usize = 512;
+
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {
@@ -55,6 +63,8 @@ pub(super) struct Stores {
     pub(super) both_bytes: u64,
     /// The same of all threads that share the work.
     pub(super) all_bytes: u64,
+    /// The source is scratch memory, that of the second one of two passes.
+    pub(super) from_scratch: bool,
 }
 
 impl Stores {
@@ -62,6 +72,16 @@ impl Stores {
     /// own, and what they share serves them better than memory.
     pub(super) fn shared_by(self, threads: u64) -> Self {
         Stores { both_bytes: self.both_bytes / threads.max(1), ..self }
+    }
+
+    /// What decides on the stores into scratch memory, which stays in the caches.
+    pub(super) fn into_scratch(self) -> Stores {
+        Stores { asked: Some(false), ..self }
+    }
+
+    /// And on those out of it.
+    pub(super) fn out_of_scratch(self) -> Stores {
+        Stores { from_scratch: true, ..self }
     }
 
     /// Whether runs are written past the caches.
@@ -91,7 +111,7 @@ impl Stores {
 
     /// Whether the sides are too large for the farther cache.
     pub(super) fn are_far(self) -> bool {
-        self.all_bytes >= FAR
+        self.all_bytes >= FAR && !self.from_scratch
     }
 
     /// Whether blocks that are not written past the caches are visited shuffled.
@@ -129,6 +149,13 @@ impl Stores {
             | BlockOp::FillBits => false,
             BlockOp::Transpose { .. } | BlockOp::TransposeInterleave { .. } => {
                 self.of_transpose(strip)
+                    && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
+            }
+            // Of a short run, most is in lines that others have a part of.
+            BlockOp::Fill => self.of_runs() && strip.columns >= FILLS,
+            _ if self.from_scratch => {
+                let runs = strip.destination_runs(op);
+                self.of_runs() && runs.is_some_and(|runs| runs.bytes >= FROM_SCRATCH)
             }
             _ => self.of_runs(),
         }
@@ -143,7 +170,13 @@ mod tests {
     fn transposes_go_by_size_and_distance_of_columns() {
         let mib = |n: u64| n << 20;
         let of = |tier, both_bytes, column_stride| {
-            let stores = Stores { tier, asked: None, both_bytes, all_bytes: both_bytes };
+            let stores = Stores {
+                tier,
+                asked: None,
+                both_bytes,
+                all_bytes: both_bytes,
+                from_scratch: false,
+            };
             let strip = Strip { column_stride, ..Strip::default() };
             let stream = stores.past_the_caches(BlockOp::Transpose { bits: 32 }, &strip);
             (stream, !stream && stores.of_shuffled_squares(&strip))
