@@ -315,7 +315,7 @@ impl Strip {
     /// Where its blocks begin, in the order of the destination.
     pub(crate) fn by_destination(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.places().collect();
-        // Steps are modulo 2^64.
+        // Steps are modulo the size of an address.
         places.sort_by_key(|place| place.destination.cast_signed());
         places
     }

@@ -1,7 +1,7 @@
 //! The portable tier: vectors of 16 bytes by the crate `wide`, which uses what
 //! every CPU of a target has, and on any other target plain arrays.
 
-#![allow(unsafe_code, reason = "loads, stores and one intrinsic; docs/architecture.md")]
+#![allow(unsafe_code, reason = "loads, stores and three intrinsics; docs/architecture.md")]
 
 use bytemuck::cast;
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4, u64x2};

@@ -12,11 +12,12 @@ use super::scalar;
 use super::vector::{LINE, Vector};
 use super::{Place, Strip};
 
-/// How many bytes of a row [`Squeeze`] reads before the next one, and [`Unsqueeze`] writes.
+/// How many bytes of a row [`Squeeze`] reads before the next one past the caches, half as many
+/// within them, and [`Unsqueeze`] writes.
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
 
-/// How many bytes ahead in its row what is squeezed is fetched once more.
+/// How many bytes ahead in its row what is squeezed is fetched as well.
 const SQUEEZED_AGAIN: usize = 2048;
 
 /// At most so many blocks are in a [`Stretch`].
@@ -314,8 +315,8 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     ahead: usize,
 ) -> V {
     let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
-    // Each line is asked for twice at both places, as not all is taken; half a line at a time
-    // that comes by itself.
+    // Each line is asked for twice at both places, as not all is taken; by shorter vectors that
+    // comes by itself, and more.
     for _ in 0..if STREAM { (2 * V::BYTES).div_ceil(LINE) } else { 0 } {
         V::prefetch::<2>(from.wrapping_add(ahead));
         V::prefetch::<2>(from.wrapping_add(SQUEEZED_AGAIN));

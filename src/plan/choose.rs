@@ -35,6 +35,8 @@ pub(super) struct Elements {
     pub(super) stores: Stores,
     /// The nest is all there is to do.
     pub(super) alone: bool,
+    /// There are few nests, so that making the plan has time for looking at other ways.
+    pub(super) are_few: bool,
 }
 
 /// One kernel in its loops. Offsets are in bits.
@@ -636,6 +638,7 @@ mod tests {
                 from_scratch: false,
             },
             alone: true,
+            are_few: true,
         }
     }
 

@@ -100,7 +100,10 @@ pub(super) fn reach(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
 
 /// The same of two passes, which do not leave scratch memory.
 fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
-    let scratch = 0..i128::try_from(hop.scratch_bytes.min(HOP_BYTES)).ok()?;
+    if hop.scratch_bytes > HOP_BYTES {
+        return None;
+    }
+    let scratch = 0..i128::try_from(hop.scratch_bytes).ok()?;
     let is_within = |range: &Range<i128>| {
         range.is_empty() || scratch.start <= range.start && range.end <= scratch.end
     };
@@ -356,6 +359,42 @@ mod tests {
         assert!(make(30, 58));
         assert!(!make(29, 58));
         assert!(!make(30, 57));
+    }
+
+    #[test]
+    fn size_decides_on_the_order_of_blocks() {
+        let call = |both_bytes: u64| {
+            let tier = Tier::best();
+            let stores = Stores {
+                tier,
+                asked: None,
+                both_bytes,
+                all_bytes: both_bytes,
+                from_scratch: false,
+            };
+            let mut leaf = leaf(0, &[], 512);
+            let strip = &mut leaf.strip;
+            (strip.lines, strip.source_line, strip.destination_line) = (8, 8192, 512);
+            (strip.blocks, strip.source_step, strip.destination_step) = (16, 512, 4096);
+            let (nodes, streams) = program(vec![leaf], stores, 1 << 20, 1 << 20).unwrap();
+            let Some(Node::Call(call)) = nodes.into_iter().next() else { panic!("no call") };
+            (
+                call.strip.by_destination(),
+                call.order,
+                streams,
+                call.strip.kept_one_of,
+                call.strip.is_far,
+            )
+        };
+        let mib = 1 << 20;
+        let (sorted, order, streams, ..) = call(mib);
+        assert!(order != sorted && order.len() == sorted.len() && !streams);
+        let (sorted, order, streams, ..) = call(mib + 1);
+        assert!(order == sorted && !streams);
+        let (_, order, streams, kept_one_of, is_far) = call(14 * mib);
+        assert_eq!((order.len(), streams, kept_one_of, is_far), (0, true, 4, false));
+        let (_, order, streams, kept_one_of, is_far) = call(24 * mib);
+        assert_eq!((order.len(), streams, kept_one_of, is_far), (0, true, 0, true));
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub(super) struct Piece {
     pub(super) source: Range<u64>,
 }
 
+/// Of more parts than this, none is made in two passes: that takes some microseconds for each.
+const FEW_PARTS: usize = 24;
+
 /// More parts than this a piece does not have.
 const MAX_PARTS: usize = 4 * region::MAX_REGIONS;
 
@@ -101,6 +104,7 @@ impl Recipe {
             fill,
             stores: options.stores,
             alone: false,
+            are_few: false,
         };
         let mut recipe = Recipe {
             parts: Vec::new(),
@@ -221,7 +225,12 @@ impl Recipe {
     }
 
     fn leaves(&self, parts: &[Part], stores: Stores) -> Option<Vec<Leaf>> {
-        let elements = Elements { alone: parts.len() == 1, stores, ..self.elements };
+        let elements = Elements {
+            alone: parts.len() == 1,
+            are_few: parts.len() <= FEW_PARTS,
+            stores,
+            ..self.elements
+        };
         let mut leaves = Vec::new();
         for Part { nest, kind } in parts {
             match *kind {

@@ -127,7 +127,8 @@ pub(super) fn data(
         return choose::data_on_bits(nest, elements);
     }
     let (_, leaves) = best?;
-    if !converts
+    if elements.are_few
+        && !converts
         && !order.source
         && !order.destination
         && hop::is_slow(&leaves, elements)
