@@ -165,7 +165,8 @@ impl Destination<'_> {
     #[allow(unsafe_code, reason = "a program that reads its destination has one to read")]
     fn initialised(&mut self) -> &mut [u8] {
         // SAFETY: a program with ops on bits, or behind whose kernels a stage narrows,
-        // does not `writes_all`, so `walk` got memory that is initialised.
+        // does not `writes_all`, so `walk` got memory that is initialised. Scratch memory, the
+        // destination of a first pass, always is.
         unsafe { written(self.0) }
     }
 }
@@ -258,7 +259,8 @@ impl Buffers<'_> {
         };
         // SAFETY: the program was made by `program::program`, which saw that no call
         // reaches beyond the lengths that `run` has compared the buffers with, nor
-        // beyond scratch memory, which is there if a call works on it; a `&` and a
+        // beyond scratch memory, which is there if a call works on it, or is the source or the
+        // destination of a pass, as `program::reach_of_hop` saw; a `&` and a
         // `&mut` do not overlap, nor does scratch memory with either or with the
         // other half of it; `run` was chosen for a `Tier`, which the CPU has.
         unsafe { run(strip, order, from, to) };

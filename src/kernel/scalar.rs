@@ -86,7 +86,7 @@ pub(super) unsafe fn run(source: *const u8, destination: *mut u8, count: usize) 
 ///
 /// # Safety
 ///
-/// As [`run`].
+/// As [`run`], and there are no more.
 #[inline(always)]
 unsafe fn short_run(source: *const u8, destination: *mut u8, count: usize) {
     // SAFETY: as many bytes twice, at both ends of the run.
@@ -201,7 +201,7 @@ pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool, const MOST_F
 ///
 /// # Safety
 ///
-/// As [`run`].
+/// As [`run`]; and they are `whole`, or 15 at most.
 #[inline(always)]
 pub(super) unsafe fn few(source: *const u8, destination: *mut u8, count: usize, whole: usize) {
     if count == whole {

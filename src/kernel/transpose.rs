@@ -170,7 +170,7 @@ impl Matrix {
     /// # Safety
     ///
     /// The strip begins at these places, rows and columns are even, and the longer side has as
-    /// many as a `V` at least. The CPU has `V`.
+    /// many as a `V` at least, the shorter one 16 at most. The CPU has `V`.
     #[inline(always)]
     unsafe fn transpose_narrow_by_ways<V: Vector, const BITS: u32, const WIDTH: usize>(
         &self,
