@@ -298,6 +298,30 @@ fn two_passes() {
     }
 }
 
+/// Past the caches, the padding behind what a transpose makes goes through scratch memory with it.
+#[test]
+fn padding_with_what_is_before_it() {
+    for text in [
+        "bf16[5,24,31,3]{0,3,2,1:T(4,128)(2,1)}",
+        "bf16[7,100,17,48]{1,3,2,0:T(8,128)(2,1)}",
+        "u8[5,120,33,17]{2,1,3,0:T(8,128)(4,1)}",
+        "f32[9,40,70]{0,1,2:T(8,128)}",
+    ] {
+        let shape = shape(text);
+        Case::pack(&shape).check_all();
+        let builder = PlanBuilder::new().streaming(true);
+        let explanation = builder.clone().pack(&shape).unwrap().explain();
+        assert!(!explanation.streaming || explanation.hops == 2, "{explanation}");
+        for byte in [0xb7, 0] {
+            let case = Case::pack(&shape);
+            let mask = element_mask(&case.to);
+            let expected = case.expected.iter().zip(&mask).map(|(b, mask)| b & mask | byte & !mask);
+            let plan = builder.clone().padding(Padding::Byte(byte)).pack(&shape).unwrap();
+            case.check_plan(&plan, &expected.collect::<Vec<u8>>(), (3, 0), 0xee);
+        }
+    }
+}
+
 /// Matrices with less on one side than a vector has.
 #[test]
 fn narrow_matrices() {
@@ -561,6 +585,13 @@ fn runs_that_begin_within_lines() {
         "f32[8,4608]{1,0:T(8,128)}",
         "bf16[24,1027]{1,0:T(8,128)(2,1)}",
         "bf16[13,900]{1,0:T(8,128)(2,1)}",
+        "f32[21,100]{1,0:T(8,128)}",
+        "f32[16,300]{1,0:T(8,128)}",
+        "f32[9,200]{1,0:T(8,128)}",
+        "bf16[41,100]{1,0:T(8,128)(2,1)}",
+        "bf16[19,300]{1,0:T(8,128)(2,1)}",
+        "bf16[2,24,200]{2,1,0:T(8,128)(2,1)}",
+        "bf16[17,287]{1,0:T(8,128)(2,1)}",
         "s8[70,1000]{1,0:T(32,128)(4,1)}",
         "s8[16,33000]{1,0:T(8,128)(4,1)}",
         "s8[7,1500]{1,0:T(8,128)(4,1)}",
@@ -587,6 +618,53 @@ fn runs_that_begin_within_lines() {
                     case.check_plan(&plan, &case.expected, (5 * i, address), poison);
                 }
             }
+        }
+    }
+}
+
+/// Past the caches, runs whose padding begins anywhere within a line of them.
+#[test]
+fn padding_that_begins_within_lines() {
+    for (element_type, tiles) in [
+        ("f32", "T(8,128)"),
+        ("f32", "T(8,100)"),
+        ("bf16", "T(8,128)(2,1)"),
+        ("s8", "T(8,128)(4,1)"),
+        ("s8", "T(32,128)(4,1)"),
+        ("u8", "T(2,128)"),
+    ] {
+        for columns in (1..=33).chain(60..=68).chain(95..=128).chain([130, 300]) {
+            let case = Case::pack(&shape(&format!("{element_type}[9,{columns}]{{1,0:{tiles}}}")));
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).streaming(true);
+                let plan = builder.between(&case.from, &case.to).unwrap();
+                for (address, poison) in [(0, 0xee), (16, 0x11), (32, 0xee), (7, 0x11)] {
+                    case.check_plan(&plan, &case.expected, (columns % 64, address), poison);
+                }
+            }
+        }
+    }
+}
+
+/// Past the caches, the last columns of a row are written with those before them.
+#[test]
+fn last_columns_go_with_those_before_them() {
+    for (text, last) in [
+        ("f32[16,300]{1,0:T(8,128)}", 176),
+        ("f32[9,200]{1,0:T(8,128)}", 288),
+        ("bf16[19,300]{1,0:T(8,128)(2,1)}", 44),
+        // Not those of whole tiles, and not in other plans.
+        ("f32[16,256]{1,0:T(8,128)}", 0),
+        ("f32[16,300]{0,1:T(8,128)}", 0),
+    ] {
+        for tier in Tier::available() {
+            let builder = PlanBuilder::new().tier(tier);
+            let streams = builder.clone().streaming(true).unpack(&shape(text)).unwrap().explain();
+            let found = streams.parts.iter().map(|part| part.last_columns).max();
+            let expected = if streams.streaming { last } else { 0 };
+            assert_eq!(found, Some(expected), "{text}, {tier}: {streams}");
+            let ordinary = builder.streaming(false).unpack(&shape(text)).unwrap().explain();
+            assert!(ordinary.parts.iter().all(|part| part.last_columns == 0), "{ordinary}");
         }
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
                 "rows": part.rows,
                 "columns": part.columns,
                 "pad_bytes": part.pad_bytes,
+                "last_columns": part.last_columns,
                 "scratch_bytes": part.scratch_bytes,
                 "pass": match part.pass {
                     Pass::First => Some(1),

@@ -5,9 +5,7 @@
 //! What a block writes then ends within a line that another block goes on with, for which
 //! it is kept.
 //!
-//! Where lines can be made one by one ([`Lines`]), those within a run go to their places,
-//! and the ones that two runs share are made in memory. Otherwise ([`Make`]) blocks
-//! are made in memory that the nearest cache holds, each run as far from the beginning of
+//! Blocks are made in memory that the nearest cache holds, each run as far from the beginning of
 //! a line as where it belongs. From there whole lines go to their places, and what is left
 //! of the last one is kept for the run that goes on there:
 //!
@@ -48,11 +46,6 @@ const BETWEEN: usize = 512;
 #[repr(C, align(64))]
 pub(super) struct CacheLines<const COUNT: usize>(pub(super) [[u8; LINE]; COUNT]);
 
-/// The second line is that in which a run goes on, and there is room before and behind it: all
-/// of it in one page.
-#[repr(C, align(256))]
-struct RoomOfEnd([[u8; LINE]; 4]);
-
 /// Memory that blocks are made in.
 #[repr(C, align(4096))]
 struct Pages([[u8; PAGE]; MADE]);
@@ -66,24 +59,6 @@ pub(super) trait Make {
     /// A block of the strip can be read and written there; what it writes is whole lines, and
     /// its columns are those of a vector at least. The CPU has `V`.
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
-}
-
-/// An op whose runs can be made line by line, from any element on.
-pub(super) trait Lines {
-    /// Makes a line of a block: that which begins so many bytes behind the beginning of one of
-    /// its runs. `PAST` writes it past the caches; otherwise `to` may be anywhere.
-    ///
-    /// # Safety
-    ///
-    /// The block can be read; it has that run, in which an element begins at `at` and a line is
-    /// left. As many bytes can be written, and for `PAST` they are a line of the caches. The CPU
-    /// has `V`.
-    unsafe fn line<V: Vector, const PAST: bool>(
-        source: *const u8,
-        run: usize,
-        at: usize,
-        to: *mut u8,
-    );
 }
 
 /// How blocks lie in the memory that they are made in.
@@ -105,8 +80,6 @@ pub(super) struct Carry {
     block_step: usize,
     /// What the op takes for the distance of its rows there.
     row_stride: usize,
-    /// Whether runs are rows of the op, not all of them together.
-    are_rows: bool,
 }
 
 impl Carry {
@@ -156,7 +129,6 @@ impl Carry {
             run_step,
             block_step,
             row_stride,
-            are_rows: !rows_join,
         })
     }
 
@@ -193,132 +165,6 @@ impl Carry {
         })
     }
 
-    /// Whether [`Lines`] can do it for elements of so many bytes: they do not lie across lines,
-    /// and runs are rows.
-    #[inline(always)]
-    pub(super) fn is_by_lines(&self, strip: &Strip, element: usize, destination: *mut u8) -> bool {
-        let steps = strip.destination_line | strip.destination_step | self.written.stride;
-        self.are_rows && (destination.addr() | steps).is_multiple_of(element)
-    }
-
-    /// Whether that is less work: the lines at the ends of a run are made twice.
-    #[inline(always)]
-    pub(super) fn has_long_runs(&self) -> bool {
-        self.written.bytes >= 4 * LINE
-    }
-
-    /// Does a strip whose runs can be made line by line.
-    ///
-    /// # Safety
-    ///
-    /// By the contract of [`kernel`](super) for the strip that this was made for and the op
-    /// of `L`, and [`is_by_lines`](Carry::is_by_lines) is true of its elements. The CPU has `V`.
-    #[inline(always)]
-    pub(super) unsafe fn run_by_lines<L: Lines, V: Vector>(
-        &self,
-        strip: &Strip,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        for (part, place) in self.parts(strip, KEPT / self.written.count) {
-            let (source, destination) = place.of(source, destination);
-            // SAFETY: some of the blocks of each line, or all.
-            unsafe { self.run_part_by_lines::<L, V>(&part, source, destination) };
-        }
-    }
-
-    /// The same for no more blocks in a line than lines can be kept for.
-    ///
-    /// # Safety
-    ///
-    /// As there.
-    #[inline(always)]
-    unsafe fn run_part_by_lines<L: Lines, V: Vector>(
-        &self,
-        strip: &Strip,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        let Runs { count, stride, bytes } = self.written;
-        let mut first_lines = MaybeUninit::<CacheLines<KEPT>>::uninit();
-        let mut ends = MaybeUninit::<[RoomOfEnd; KEPT]>::uninit();
-        let kept = Kept {
-            first_lines: first_lines.as_mut_ptr().cast(),
-            last_lines: ends.as_mut_ptr().cast::<u8>().wrapping_add(LINE),
-            last_step: size_of::<RoomOfEnd>(),
-        };
-        let runs = if self.is_joined { count } else { count * strip.blocks };
-        for run in 0..runs {
-            // SAFETY: a line of one of no more runs than there is room for.
-            unsafe { scalar::fill(kept.last_line(run), 0, LINE) };
-        }
-
-        let at_once = if self.is_joined { 1 } else { strip.blocks };
-        let mut ahead = blocks::<true>(strip, &[], count * bytes);
-        let mut begins = 0;
-        for line in 0..strip.lines {
-            for first in (0..strip.blocks).step_by(at_once.max(1)) {
-                let goes_on = line > begins || self.is_joined && first > 0;
-                if line == begins && first == 0 {
-                    self.fetch_ends::<V>(strip, strip.place(line, 0).of(source, destination).1);
-                }
-                // The first bytes of all runs before the first line of any is needed: what has
-                // just been stored in parts cannot be loaded as a whole before the core has
-                // finished with it.
-                for block in 0..at_once {
-                    let (from, to) = strip.place(line, first + block).of(source, destination);
-                    for row in 0..count {
-                        let within = to.wrapping_add(row.wrapping_mul(stride)).addr() % LINE;
-                        let last_line = kept.last_line(block * count + row);
-                        // SAFETY: the first bytes of a run, to behind what is kept of the line.
-                        unsafe {
-                            L::line::<V, false>(from, row, 0, last_line.wrapping_add(within))
-                        };
-                    }
-                }
-                for block in 0..at_once {
-                    let Some(place) = ahead.next() else { return };
-                    let (from, to) = place.of(source, destination);
-                    let mut fetched = from;
-                    for row in 0..count {
-                        let to = to.wrapping_add(row.wrapping_mul(stride));
-                        let run = block * count + row;
-                        let (within, last_line) = (to.addr() % LINE, kept.last_line(run));
-                        ahead.ahead.fetch_once::<V>(fetched);
-                        if goes_on || within == 0 {
-                            // SAFETY: a whole line.
-                            unsafe { copy_line::<V, true>(last_line, line_of(to)) };
-                        } else {
-                            // SAFETY: the line in which a run begins.
-                            unsafe { copy_line::<V, false>(last_line, kept.first_line(run)) };
-                        }
-                        let mut at = LINE - within;
-                        while at + LINE <= bytes {
-                            fetched = fetched.wrapping_add(LINE);
-                            ahead.ahead.fetch_once::<V>(fetched);
-                            // SAFETY: a line within the run, to where it belongs.
-                            unsafe { L::line::<V, true>(from, row, at, to.wrapping_add(at)) };
-                            at += LINE;
-                        }
-                        fetched = fetched.wrapping_add(LINE);
-                        if within > 0 {
-                            let end = last_line.wrapping_add(within).wrapping_sub(LINE);
-                            // SAFETY: the last bytes of the run, so that those of the line in
-                            // which it ends are where that one begins.
-                            unsafe { L::line::<V, false>(from, row, bytes - LINE, end) };
-                        }
-                    }
-                }
-            }
-            if line + 1 == strip.lines || self.is_joined && !self.lines_join {
-                let (_, to) = strip.place(begins, 0).of(source, destination);
-                // SAFETY: the ends of all runs since then.
-                unsafe { self.finish::<V>(strip, to, line + 1 - begins, &kept) };
-                begins = line + 1;
-            }
-        }
-    }
-
     /// The same for no more blocks in a line than there is room for.
     ///
     /// # Safety
@@ -339,7 +185,6 @@ impl Carry {
         let kept = Kept {
             first_lines: first_lines.as_mut_ptr().cast(),
             last_lines: last_lines.as_mut_ptr().cast(),
-            last_step: LINE,
         };
         let (others, joined, rounds) = if self.is_joined {
             (1, strip.blocks, strip.lines)
@@ -686,8 +531,6 @@ impl<'a> Reads<'a> {
 struct Kept {
     first_lines: *mut u8,
     last_lines: *mut u8,
-    /// From one of the latter to the next.
-    last_step: usize,
 }
 
 impl Kept {
@@ -698,7 +541,7 @@ impl Kept {
 
     #[inline(always)]
     fn last_line(&self, run: usize) -> *mut u8 {
-        self.last_lines.wrapping_add(run * self.last_step)
+        self.last_lines.wrapping_add(run * LINE)
     }
 }
 

@@ -3,9 +3,9 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::carry::{Carry, Lines, copy_line};
+use super::joined::{Joined, RunOp};
 use super::scalar::{self, from, to};
-use super::vector::{STRAIGHT, Vector, put, streams};
+use super::vector::{STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
 
@@ -32,15 +32,59 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     ) {
         if STREAM
             && !streams::<V>(strip, destination, 0)
-            && let Some(carry) = Carry::new(strip, BlockOp::Copy)
+            && let Some(joined) = Joined::new(strip, BlockOp::Copy, 1, destination)
         {
-            // SAFETY: the same strip and op, which has one run of bytes.
-            return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
+            // SAFETY: the same strip and op.
+            return unsafe { joined.run::<Self, V>(strip, source, destination) };
         }
+        for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: a part of the strip.
+            unsafe { Self::alike::<V>(strip, order, source, destination) };
+        }
+    }
+}
+
+impl<const STREAM: bool> CopyRun<STREAM> {
+    /// Does a strip whose lines are alike.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`].
+    #[inline(always)]
+    unsafe fn alike<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let is_whole = STREAM
+            && strip.columns >= V::BYTES
+            && has_whole_end::<V>(strip, strip.columns)
+            && streams::<V>(strip, destination, 0);
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
             let (ahead, kept) = (places.ahead, places.kept());
             let (source, destination) = place.of(source, destination);
+            if is_whole && kept.is_none() {
+                let rest = strip.columns % V::BYTES;
+                let count = strip.columns - rest;
+                // SAFETY: a block of the strip has `columns` bytes on both sides; the
+                // CPU has `V`.
+                unsafe { copy_run::<V, STREAM>(source, destination, count, ahead, None) };
+                let mut to = destination.wrapping_add(count);
+                let end = destination.wrapping_add(strip.columns + strip.pad);
+                if rest > 0 {
+                    // SAFETY: the last bytes of a run that has those of a vector.
+                    let last = unsafe { load_end::<V>(source.wrapping_add(strip.columns), rest) };
+                    // SAFETY: with as much of the padding as makes a vector.
+                    unsafe { last.stream(to) };
+                    to = to.wrapping_add(V::BYTES);
+                }
+                // SAFETY: the rest of the padding.
+                unsafe { stream_zeros::<V>(to, end.addr() - to.addr()) };
+                continue;
+            }
             // SAFETY: a block of the strip has `columns` bytes on both sides; the
             // CPU has `V`.
             unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, kept) };
@@ -50,16 +94,11 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     }
 }
 
-impl<const STREAM: bool> Lines for CopyRun<STREAM> {
+impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
     #[inline(always)]
-    unsafe fn line<V: Vector, const PAST: bool>(
-        source: *const u8,
-        _: usize,
-        at: usize,
-        to: *mut u8,
-    ) {
-        // SAFETY: a line of the run, to where it belongs.
-        unsafe { copy_line::<V, PAST>(source.wrapping_add(at), to) };
+    unsafe fn vector<V: Vector>(source: *const u8, _: usize, at: usize) -> V {
+        // SAFETY: a vector of the run.
+        unsafe { V::load(source.wrapping_add(at)) }
     }
 }
 

@@ -5,9 +5,13 @@
 use std::mem::MaybeUninit;
 
 use super::algorithm::Algorithm;
-use super::carry::{CacheLines, Carry, Lines, Make, copy_line};
+use super::carry::{CacheLines, Carry, Make, copy_line};
+use super::joined::{Joined, RunOp};
 use super::scalar::{self, from, to};
-use super::vector::{LINE, STRAIGHT, Vector, load_row, put, streams, unweave, weave};
+use super::vector::{
+    LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
+    weave,
+};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
 
@@ -147,6 +151,25 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 }
             }
             column += lanes;
+        }
+        if stream && has_whole_end::<V>(strip, strip.columns * WAYS * WIDTH) {
+            let rest = strip.columns - column;
+            let mut to = destination.wrapping_add(column * WAYS * WIDTH);
+            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH + strip.pad);
+            if !whole {
+                // SAFETY: the last columns of the rows, fewer than a vector has, but not all.
+                let words = unsafe { rows.load_end::<V>(strip.columns * WIDTH, rest * WIDTH) };
+                for word in weave::<V, WAYS, BITS>(words) {
+                    if to < end {
+                        // SAFETY: their words, and padding, to the end of the block at most.
+                        unsafe { word.stream(to) };
+                        to = to.wrapping_add(V::BYTES);
+                    }
+                }
+            }
+            // SAFETY: the rest of the padding.
+            unsafe { stream_zeros::<V>(to, end.addr() - to.addr()) };
+            return;
         }
         if !whole && stream {
             // Not over what was streamed: see `copy_run`.
@@ -316,6 +339,27 @@ impl<const WAYS: usize> Rows<WAYS> {
         }
     }
 
+    /// The last `count` bytes before byte `end` of each row, and zeros behind them; of a missing
+    /// row, zeros.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes as a vector has can be read there in each row that is not missing; `count`
+    /// is less, but not 0. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn load_end<V: Vector>(&self, end: usize, count: usize) -> [V; WAYS] {
+        // SAFETY: the CPU has `V`.
+        let mut rows = [unsafe { V::splat(0) }; WAYS];
+        for (row, vector) in rows.iter_mut().enumerate() {
+            if row < self.count {
+                let end = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(end));
+                // SAFETY: by the contract of this function.
+                *vector = unsafe { load_end(end, count) };
+            }
+        }
+        rows
+    }
+
     /// A vector of each row, from byte `at` of the row on; of a missing row,
     /// zeros.
     ///
@@ -368,30 +412,59 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
+        // Each vector of a run takes words of all of them.
+        if STREAM
+            && WAYS == 2
+            && !streams::<V>(strip, destination, strip.row_stride)
+            && let Some(joined) = Joined::new(strip, Self::op(), WIDTH, destination)
+        {
+            // SAFETY: the same strip and op.
+            return unsafe { joined.run::<Self, V>(strip, source, destination) };
+        }
+        for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: a part of the strip.
+            unsafe { Self::alike::<V>(strip, order, source, destination) };
+        }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
+    Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    fn op() -> BlockOp {
+        BlockOp::Deinterleave { ways: u32::try_from(WAYS).unwrap_or_default(), bits: BITS }
+    }
+
+    /// Does a strip whose lines are alike.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`].
+    #[inline(always)]
+    unsafe fn alike<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let lanes = V::BYTES / WIDTH;
         if strip.columns < lanes {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
+                return unsafe { Self::alike::<V::Half>(strip, order, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
-        if STREAM && !stream {
-            let ways = u32::try_from(WAYS).unwrap_or_default();
-            if let Some(carry) = Carry::new(strip, BlockOp::Deinterleave { ways, bits: BITS }) {
-                // Each line of a row takes words of all of them.
-                if WAYS == 2
-                    && carry.has_long_runs()
-                    && carry.is_by_lines(strip, WIDTH, destination)
-                {
-                    // SAFETY: the same strip and op.
-                    return unsafe { carry.run_by_lines::<Self, V>(strip, source, destination) };
-                }
-                // SAFETY: the same strip and op, with columns for a vector.
-                return unsafe { carry.run::<Self, V>(strip, source, destination) };
-            }
+        if STREAM
+            && !stream
+            && let Some(carry) = Carry::new(strip, Self::op())
+        {
+            // SAFETY: the same strip and op, with columns for a vector.
+            return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
@@ -424,11 +497,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
         }
     }
-}
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
-    Deinterleave<WAYS, BITS, WIDTH, STREAM>
-{
     /// Does a block from a column on.
     ///
     /// # Safety
@@ -559,25 +628,20 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Lines
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> RunOp
     for Deinterleave<WAYS, BITS, WIDTH, STREAM>
 {
     #[inline(always)]
-    unsafe fn line<V: Vector, const PAST: bool>(
-        source: *const u8,
-        run: usize,
-        at: usize,
-        to: *mut u8,
-    ) {
-        for part in (0..LINE).step_by(V::BYTES) {
-            // SAFETY: the words of a vector of the line.
-            let words = unsafe { load_row::<V, WAYS>(source.wrapping_add((at + part) * WAYS)) };
-            for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
-                if row == run {
-                    // SAFETY: a part of the line, aligned where that matters.
-                    unsafe { put::<V, PAST>(vector, to.wrapping_add(part)) };
-                }
+    unsafe fn vector<V: Vector>(source: *const u8, run: usize, at: usize) -> V {
+        // SAFETY: the words of a vector of each run.
+        let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(at * WAYS)) };
+        let runs = unweave::<V, WAYS, BITS>(words);
+        let mut vector = runs[0];
+        for (i, &other) in runs.iter().enumerate().skip(1) {
+            if i == run {
+                vector = other;
             }
         }
+        vector
     }
 }

@@ -29,6 +29,7 @@ mod carry;
 mod convert;
 mod copy;
 mod interleave;
+mod joined;
 mod matrix;
 mod narrow;
 mod packed;
@@ -164,6 +165,11 @@ pub enum BlockOp {
 }
 
 impl BlockOp {
+    /// Whether its kernel past the caches knows a [`tail`](Strip::tail).
+    pub(crate) fn may_have_tail(self) -> bool {
+        matches!(self, BlockOp::Copy | BlockOp::Deinterleave { .. })
+    }
+
     /// Whether its kernels visit the blocks of a strip in the order that they are
     /// told. That has to be all of them, and each once.
     pub(crate) fn goes_by_order(self) -> bool {
@@ -259,6 +265,9 @@ pub(crate) struct Strip {
     pub(crate) columns: usize,
     pub(crate) column_stride: usize,
     pub(crate) pad: usize,
+    /// Of a copy or a deinterleave past the caches: how many columns the blocks of one more line
+    /// have, none if 0.
+    pub(crate) tail: usize,
     /// The byte that a fill writes.
     pub(crate) fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
@@ -285,6 +294,21 @@ impl Strip {
                 .wrapping_mul(self.destination_line)
                 .wrapping_add(block.wrapping_mul(self.destination_step)),
         }
+    }
+
+    /// The lines that are alike, and the one of fewer columns behind them, if `TAIL` says that
+    /// there may be one.
+    #[inline(always)]
+    fn parts<'a, const TAIL: bool>(
+        &'a self,
+        last: &'a mut Strip,
+    ) -> impl Iterator<Item = (&'a Strip, Place)> {
+        if TAIL {
+            *last = Strip { lines: 1, columns: self.tail, tail: 0, ..*self };
+        }
+        [(self, self.place(0, 0)), (&*last, self.place(self.lines, 0))]
+            .into_iter()
+            .take(1 + usize::from(TAIL && self.tail > 0))
     }
 
     /// Where its blocks begin, line by line.

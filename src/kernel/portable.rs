@@ -7,7 +7,7 @@ use bytemuck::cast;
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4, u64x2};
 
 use super::algorithm::{Algorithm, InstructionSet};
-use super::vector::Vector;
+use super::vector::{Vector, join_by_shifts};
 use super::{Place, Run, Strip};
 
 pub(super) struct Portable;
@@ -77,6 +77,11 @@ impl Vector for V {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: 16 bytes can be written, by the contract of the trait.
         unsafe { to.cast::<u8x16>().write_unaligned(self.0) };
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self, count: usize) -> Self {
+        join_by_shifts(self, other, count)
     }
 
     #[inline(always)]

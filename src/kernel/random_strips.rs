@@ -5,7 +5,7 @@
 
 use relayout_testing::{Buffer, noise};
 
-use super::{BlockOp, Run, Strip, fence, kernel, next_random};
+use super::{BlockOp, Place, Run, Strip, fence, kernel, next_random};
 use crate::cpu::Tier;
 
 /// So many strips, each in all tiers by both kinds of stores.
@@ -103,6 +103,10 @@ impl Random {
         let blocks = 1 + self.below((room / lines).clamp(1, most_blocks));
 
         let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
+        if op.may_have_tail() && columns > 1 && self.one_in(3) {
+            strip.tail = 1 + self.below(columns - 1);
+        }
+        let lines = lines + usize::from(strip.tail > 0);
         strip.is_shuffled = self.one_in(2);
         strip.is_far = self.one_in(2);
         strip.kept_one_of = if self.one_in(3) { self.below(5) } else { 0 };
@@ -120,7 +124,13 @@ impl Random {
                     self.nest(rows * made, made, [lines, blocks, columns]);
             }
             _ => {
-                strip.pad = if self.one_in(9) { self.below(70) } else { 0 };
+                strip.pad = match self.below(6) {
+                    _ if strip.tail > 0 => 0,
+                    0 => self.below(70),
+                    // To the end of a line, and some more.
+                    1 => run_made.next_multiple_of(64) - run_made + 64 * self.below(4),
+                    _ => 0,
+                };
                 [strip.source_line, strip.source_step, strip.row_stride] =
                     self.nest(run_read, word, [lines, blocks, rows]);
                 [strip.destination_line, strip.destination_step] =
@@ -137,30 +147,38 @@ fn kernels_of_all_tiers_do_the_same() {
     for number in 0..STRIPS {
         let op = random.op();
         let strip = random.strip(op);
+        let longer = Strip { lines: strip.lines + usize::from(strip.tail > 0), ..strip };
         let (read, written) =
-            (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
+            (longer.source_range(op).unwrap(), longer.destination_range(op).unwrap());
         let length =
             |range: &std::ops::Range<i128>| usize::try_from(range.end - range.start).unwrap();
         let first = |range: &std::ops::Range<i128>| usize::try_from(-range.start).unwrap();
         let bytes = noise(u64::try_from(length(&read)).unwrap(), u64::try_from(number).unwrap());
         let (from, to) = (random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64]));
         let poison = random.pick(&[0xee, 0x11]);
-        let order = strip.shuffled();
         let mut source = Buffer::of(&bytes, from);
-        let mut made = |run: Run| {
+        let mut made = |run: Run, strips: &[(Strip, Place)]| {
             let mut destination = Buffer::poisoned(length(&written), to, poison);
             let source = source.inside().as_ptr().wrapping_add(first(&read));
             let inside = destination.inside().as_mut_ptr().wrapping_add(first(&written));
-            // SAFETY: the buffers have the bytes that the strip may read and write, and the
-            // tier is one of this CPU.
-            unsafe { run(&strip, &order, source, inside) };
+            for (strip, place) in strips {
+                let (order, (source, inside)) = (strip.shuffled(), place.of(source, inside));
+                // SAFETY: the buffers have the bytes that the strip may read and write, and the
+                // tier is one of this CPU.
+                unsafe { run(strip, &order, source, inside) };
+            }
             fence();
             destination
         };
-        let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap());
+        let whole = [(strip, strip.place(0, 0))];
+        let mut last = Strip::default();
+        let parts = strip.parts::<true>(&mut last).map(|(strip, place)| (*strip, place));
+        let parts: Vec<(Strip, Place)> = parts.collect();
+        let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap(), &parts);
         for tier in Tier::available() {
             for stream in [false, true] {
-                let mut destination = made(kernel(op, tier, stream).unwrap());
+                let strips = if stream && tier.streams() { &whole[..] } else { &parts };
+                let mut destination = made(kernel(op, tier, stream).unwrap(), strips);
                 let wrong = destination.inside().iter().zip(expected.inside().iter());
                 let wrong = wrong.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
                 let what = format!("strip {number}, {tier}, streaming {stream}, {op}: {strip:?}");

@@ -161,39 +161,37 @@ impl Matrix {
     /// Whether the shorter side has not enough for a vector, but is worth words of its own.
     #[inline(always)]
     fn is_narrow<const WIDTH: usize>(&self) -> bool {
-        let short = self.rows.min(self.columns);
-        short > 1 && short * WIDTH < SHORTEST
+        (2..SHORTEST.div_ceil(WIDTH)).contains(&self.rows.min(self.columns))
     }
 
     /// Transposes each matrix of the strip, all of which are narrow.
     ///
     /// # Safety
     ///
-    /// The strip begins at these places, rows and columns are even, and the longer side has as
-    /// many as a `V` at least, the shorter one 16 at most. The CPU has `V`.
+    /// The strip begins at these places, and rows and columns are even. The shorter side of each
+    /// matrix is [`narrow`](Matrix::is_narrow), the longer one has as many as a `V` at least. The CPU
+    /// has `V`.
     #[inline(always)]
     unsafe fn transpose_narrow_by_ways<V: Vector, const BITS: u32, const WIDTH: usize>(
         &self,
         source: *const u8,
         destination: *mut u8,
     ) {
-        match self.rows.min(self.columns) {
-            ..=2 => {
-                // SAFETY: by the contract of this function.
-                unsafe { self.transpose_narrow::<V, 2, BITS, WIDTH>(source, destination) }
-            }
-            3..=4 => {
-                // SAFETY: as above.
-                unsafe { self.transpose_narrow::<V, 4, BITS, WIDTH>(source, destination) }
-            }
-            5..=8 => {
-                // SAFETY: as above.
-                unsafe { self.transpose_narrow::<V, 8, BITS, WIDTH>(source, destination) }
-            }
-            _ => {
-                // SAFETY: as above.
-                unsafe { self.transpose_narrow::<V, 16, BITS, WIDTH>(source, destination) }
-            }
+        // Each with all that is left: what cannot be narrow is not compiled.
+        let few =
+            |ways: usize| self.rows.min(self.columns) <= ways || (ways + 1) * WIDTH >= SHORTEST;
+        if few(2) {
+            // SAFETY: by the contract of this function.
+            unsafe { self.transpose_narrow::<V, 2, BITS, WIDTH>(source, destination) }
+        } else if few(4) {
+            // SAFETY: as above.
+            unsafe { self.transpose_narrow::<V, 4, BITS, WIDTH>(source, destination) }
+        } else if few(8) {
+            // SAFETY: as above.
+            unsafe { self.transpose_narrow::<V, 8, BITS, WIDTH>(source, destination) }
+        } else {
+            // SAFETY: as above.
+            unsafe { self.transpose_narrow::<V, 16, BITS, WIDTH>(source, destination) }
         }
     }
 

@@ -65,6 +65,10 @@ pub(super) trait Vector: Copy {
     /// from which vectors are loaded, or 2, which asks memory for more lines at a time.
     fn prefetch<const LEVEL: u32>(at: *const u8);
 
+    /// The last `count` bytes of this vector, then the first ones of the other one: from 1 to
+    /// `BYTES - 1`.
+    fn join(self, other: Self, count: usize) -> Self;
+
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self);
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self);
 
@@ -97,6 +101,36 @@ pub(super) trait Vector: Copy {
     fn shr<const BY: i32>(self) -> Self;
 }
 
+/// [`Vector::join`] of vectors of 16 bytes.
+#[inline(always)]
+pub(super) fn join_by_shifts<V: Vector>(last: V, first: V, count: usize) -> V {
+    const { assert!(V::BYTES == 16, "as many as a u128 has") };
+    let bits = |vector: V| {
+        let mut bytes = [0; 16];
+        // SAFETY: memory for 16 bytes.
+        unsafe { vector.store(bytes.as_mut_ptr()) };
+        u128::from_le_bytes(bytes)
+    };
+    let joined = bits(last) >> (128 - 8 * count) | bits(first) << (8 * count);
+    // SAFETY: 16 bytes; the CPU has `V`, as there are values of it.
+    unsafe { V::load(joined.to_le_bytes().as_ptr()) }
+}
+
+/// The last `count` bytes before `end`, and zeros behind them. Not by way of memory: what has just
+/// been stored in parts cannot be loaded as a whole before the core has finished with it.
+///
+/// # Safety
+///
+/// As many bytes as a vector has can be read before `end`; `count` is less, but not 0. The CPU has
+/// `V`.
+#[inline(always)]
+pub(super) unsafe fn load_end<V: Vector>(end: *const u8, count: usize) -> V {
+    // SAFETY: the last vector before the end.
+    let last = unsafe { V::load(end.wrapping_sub(V::BYTES)) };
+    // SAFETY: the CPU has `V`.
+    last.join(unsafe { V::splat(0) }, count)
+}
+
 /// Stores, past the caches where `STREAM` says so.
 ///
 /// # Safety
@@ -119,6 +153,29 @@ pub(super) unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) 
 pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
     let steps = strip.destination_line | strip.destination_step | row_stride;
     (destination.addr() | steps).is_multiple_of(V::BYTES)
+}
+
+/// Whether the blocks of a strip, which have so many bytes of data, end in padding and where a
+/// vector does that is streamed. Then what is left of the data is streamed with the padding: a
+/// line of which a part is stored in the ordinary way holds up all that is streamed beside it.
+#[inline(always)]
+pub(super) fn has_whole_end<V: Vector>(strip: &Strip, data: usize) -> bool {
+    strip.pad > 0 && (data + strip.pad).is_multiple_of(V::BYTES)
+}
+
+/// Streams zeros.
+///
+/// # Safety
+///
+/// So many bytes can be written, which are whole aligned vectors. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn stream_zeros<V: Vector>(to: *mut u8, count: usize) {
+    // SAFETY: the CPU has `V`.
+    let zeros = unsafe { V::splat(0) };
+    for at in (0..count).step_by(V::BYTES) {
+        // SAFETY: one of these vectors.
+        unsafe { zeros.stream(to.wrapping_add(at)) };
+    }
 }
 
 /// Interleaves `WAYS` rows.

@@ -90,6 +90,8 @@ pub struct Part {
     pub columns: usize,
     /// Bytes of zeros behind the columns of a block.
     pub pad_bytes: usize,
+    /// Columns of the blocks of one more line, which is shorter; 0 where there is none.
+    pub last_columns: usize,
     /// Why this part is slow, where it is.
     pub slow: Option<&'static str>,
     /// What separates the rows, where there are several.
@@ -230,6 +232,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
         rows: strip.rows,
         columns: strip.columns,
         pad_bytes: strip.pad,
+        last_columns: strip.tail,
         slow: match call.op {
             BlockOp::Strided { .. } => {
                 Some("slow: single elements, because one side has no neighbours that stay so")
@@ -322,9 +325,12 @@ impl fmt::Display for Explanation {
                 )?,
                 _ => write!(f, "{}", count(part.columns, "column"))?,
             }
-            match part.pad_bytes {
+            if part.pad_bytes > 0 {
+                write!(f, ", then {} of zeros", count(part.pad_bytes, "byte"))?;
+            }
+            match part.last_columns {
                 0 => writeln!(f)?,
-                n => writeln!(f, ", then {} of zeros", count(n, "byte"))?,
+                n => writeln!(f, "; {n} in one more line")?,
             }
             if part.scratch_bytes > 0 {
                 let way = match part.pass {

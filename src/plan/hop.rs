@@ -16,6 +16,8 @@
 use super::choose::{self, Elements, Leaf, paddings};
 use super::nest::{Loop, Nest};
 use super::staged::SCRATCH_BYTES;
+use super::stores::Stores;
+use crate::error::Side;
 use crate::kernel::BlockOp;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -33,6 +35,9 @@ pub(super) struct Hop {
 /// So many bytes of scratch memory are used at most.
 pub(crate) const HOP_BYTES: usize = 2 * SCRATCH_BYTES;
 
+/// The bytes of a line of the caches.
+const LINE: usize = 64;
+
 /// The widest word that is made, in bits.
 const MAX_WORD: u64 = 128;
 
@@ -41,26 +46,53 @@ const MAX_WORD: u64 = 128;
 const NEAR: u64 = 256;
 const BESIDE: u64 = 128;
 
+/// Runs of so many bits are long enough to be written on their own.
+const RUN: u64 = 8 * 512;
+
 /// The kernels that carry out a nest of data in two passes, where these are quicker than what
 /// `direct` does, which is slow.
 pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
     let mut best = None;
     // What is but a little quicker is not worth another pass.
-    let mut least = cost(direct)? / 4 * 3;
+    let mut least = cost(direct, elements.stores)? / 4 * 3;
     let nest = nest.clone().canonical();
     for passes in [
-        Passes::words_then_turned(&nest, elements),
-        Passes::turned_then_words(&nest, elements),
-        Passes::turned_then_apart(&nest, elements),
-        Passes::apart_then_turned(&nest, elements),
+        Passes::of_words(Side::Destination, &nest, elements),
+        Passes::of_rows(Side::Destination, &nest, elements),
+        Passes::of_words(Side::Source, &nest, elements),
+        Passes::of_rows(Side::Source, &nest, elements),
+        Passes::of_padded_runs(&nest, elements),
     ] {
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements)) else { continue };
-        let cost = cost(&leaves)?;
+        let cost = cost(&leaves, elements.stores)?;
         if cost < least {
             (best, least) = (Some(leaves), cost);
         }
     }
     best
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Source => Side::Destination,
+            Side::Destination => Side::Source,
+        }
+    }
+
+    fn stride(self, l: &Loop) -> u64 {
+        match self {
+            Side::Source => l.source,
+            Side::Destination => l.destination,
+        }
+    }
+
+    fn bits(self, elements: &Elements) -> u32 {
+        match self {
+            Side::Source => elements.source_bits,
+            Side::Destination => elements.destination_bits,
+        }
+    }
 }
 
 /// A nest as two.
@@ -97,104 +129,101 @@ impl Along {
     }
 }
 
-/// The loop with the least of something.
-fn least(along: &[Along], what: impl Fn(&Loop) -> u64) -> Option<usize> {
+/// The loop with the least stride at a side.
+fn least(along: &[Along], side: Side) -> Option<usize> {
     let words = along.iter().enumerate().filter(|(_, a)| !a.is_word);
-    Some(words.min_by_key(|(_, a)| what(&a.all))?.0)
+    Some(words.min_by_key(|(_, a)| side.stride(&a.all))?.0)
 }
 
 impl Passes {
-    /// Words of the destination, in the order of the source.
-    fn words_then_turned(nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let (word, others, padding) = of_destination(nest, elements)?;
-        let full = word.full;
-        let word = Along { all: word, read: word.extent, made: full, written: full, is_word: true };
-        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
-        along.sort_by_key(|a| a.all.source);
+    /// Words in the order of the other side: made first and turned then, or turned first and
+    /// taken apart then.
+    fn of_words(side: Side, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let words = Words::of(side, nest, elements)?;
+        let Words { word, whole, are_readable, .. } = words;
+        let (read, written) = match side {
+            Side::Source if word.extent < whole && !are_readable => return None,
+            Side::Source => (whole, word.extent),
+            Side::Destination => (word.extent, whole),
+        };
+        let word = Along { all: word, read, made: whole, written, is_word: true };
+        let mut along: Vec<Along> = words.others.into_iter().map(Along::words).collect();
+        along.sort_by_key(|a| side.other().stride(&a.all));
         along.insert(0, word);
         Passes {
             source: nest.source,
             destination: nest.destination,
-            near: least(&along, |l| l.source)?,
-            beside: least(&along, |l| l.destination)?,
+            near: least(&along, side.other())?,
+            beside: least(&along, side)?,
             along,
-            bits: elements.destination_bits,
+            bits: side.bits(elements),
             source_end: 1,
-            padding,
+            padding: words.padding,
         }
         .checked()
     }
 
-    /// Rows that are contiguous in the destination, then words of them.
-    fn turned_then_words(nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let (word, others, padding) = of_destination(nest, elements)?;
-        let extent = word.extent;
-        let word = Along { all: word, read: extent, made: extent, written: extent, is_word: true };
-        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
+    /// Rows, as they are contiguous on this side: turned first and made into words then, or taken
+    /// out of words first and turned then.
+    fn of_rows(side: Side, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let words = Words::of(side, nest, elements)?;
+        let source_end = if words.are_readable { elements.source_end } else { 1 };
+        let word = Along { is_word: true, ..Along::words(words.word) };
+        let mut along: Vec<Along> = words.others.into_iter().map(Along::words).collect();
         along.push(word);
-        along.sort_by_key(|a| a.all.source);
-        let row = along.remove(least(&along, |l| l.destination)?);
+        along.sort_by_key(|a| side.other().stride(&a.all));
+        let row = along.remove(least(&along, side)?);
         along.insert(0, row);
         Passes {
             source: nest.source,
             destination: nest.destination,
-            near: least(&along[1..], |l| l.source).map_or(0, |i| i + 1),
+            near: least(&along[1..], side.other()).map_or(0, |i| i + 1),
             beside: 0,
             along,
-            bits: elements.source_bits,
-            source_end: 1,
-            padding,
+            bits: side.other().bits(elements),
+            source_end,
+            padding: words.padding,
         }
         .checked()
     }
 
-    /// Words of the source, in the order of the destination.
-    fn turned_then_apart(nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let (word, others, padding) = of_source(nest, elements)?;
-        let width = others.iter().map(|l| l.source).min()?;
-        let count = width / u64::from(elements.source_bits);
-        if word.extent < count && !are_whole_words(nest, &others, width, elements) {
+    /// Runs of the destination as a whole, with the padding behind what they have.
+    fn of_padded_runs(nest: &Nest, elements: &Elements) -> Option<Passes> {
+        if !elements.stores.of_runs() {
             return None;
         }
-        let extent = word.extent;
-        let word = Along { all: word, read: count, made: count, written: extent, is_word: true };
-        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
-        along.sort_by_key(|a| a.all.destination);
-        along.insert(0, word);
-        Passes {
-            source: nest.source,
-            destination: nest.destination,
-            near: least(&along, |l| l.destination)?,
-            beside: least(&along, |l| l.source)?,
-            along,
-            bits: elements.source_bits,
-            source_end: 1,
-            padding,
+        let (mut others, mut run) = (nest.loops.clone(), Vec::new());
+        let mut step = u64::from(elements.destination_bits);
+        while let Some(i) = others.iter().position(|l| l.destination == step) {
+            let longer = step.checked_mul(others[i].full)?;
+            if longer > RUN && !others.iter().any(|l| l.is_padded()) {
+                break;
+            }
+            run.push(others.remove(i));
+            step = longer;
         }
-        .checked()
-    }
-
-    /// Words of the source taken apart into rows, then these turned.
-    fn apart_then_turned(nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let (word, others, padding) = of_source(nest, elements)?;
-        let width = others.iter().map(|l| l.source).min()?;
-        let source_end =
-            if are_whole_words(nest, &others, width, elements) { elements.source_end } else { 1 };
-        let extent = word.extent;
-        let word = Along { all: word, read: extent, made: extent, written: extent, is_word: true };
-        let mut along: Vec<Along> = others.into_iter().map(Along::words).collect();
-        along.push(word);
-        along.sort_by_key(|a| a.all.destination);
-        let row = along.remove(least(&along, |l| l.source)?);
-        along.insert(0, row);
+        let fill = (elements.destination_bits.into(), elements.fill);
+        let inner: Vec<Loop> = run.iter().map(|l| l.as_padding()).collect();
+        let padding = paddings(&others, &inner, nest.destination, fill)?;
+        others.retain(|l| l.extent > 1);
+        others.sort_by_key(|l| l.destination);
+        let of_run = |all: Loop| Along {
+            all,
+            read: all.extent,
+            made: all.full,
+            written: all.full,
+            is_word: true,
+        };
+        let along = run.into_iter().map(of_run).chain(others.into_iter().map(Along::words));
+        let along: Vec<Along> = along.collect();
         Passes {
             source: nest.source,
             destination: nest.destination,
-            near: least(&along[1..], |l| l.destination).map_or(0, |i| i + 1),
-            beside: 0,
+            near: least(&along, Side::Source)?,
+            beside: least(&along, Side::Destination)?,
             along,
             bits: elements.destination_bits,
-            source_end,
+            source_end: 1,
             padding,
         }
         .checked()
@@ -307,54 +336,63 @@ impl Passes {
     }
 }
 
-/// The elements of a word of the destination, the other loops, and the padding behind these.
-fn of_destination(nest: &Nest, elements: &Elements) -> Option<(Loop, Vec<Loop>, Vec<Leaf>)> {
-    let bits = u64::from(elements.destination_bits);
-    let mut loops = nest.loops.clone();
-    let word = loops.remove(loops.iter().position(|l| l.destination == bits)?);
-    let width = loops.iter().map(|l| l.destination).min()?;
-    if word.full.checked_mul(bits)? != width || !is_word(width) {
-        return None;
+/// The words of a side.
+struct Words {
+    /// Over the elements of one.
+    word: Loop,
+    /// So many it has, and no elements perhaps.
+    whole: u64,
+    others: Vec<Loop>,
+    /// What no pass writes.
+    padding: Vec<Leaf>,
+    /// Whether they are in the source and all of each can be read, whatever is there besides
+    /// elements.
+    are_readable: bool,
+}
+
+impl Words {
+    fn of(side: Side, nest: &Nest, elements: &Elements) -> Option<Words> {
+        let bits = u64::from(side.bits(elements));
+        let mut others = nest.loops.clone();
+        let mut word = others.remove(others.iter().position(|l| side.stride(l) == bits)?);
+        let fill = (elements.destination_bits.into(), elements.fill);
+        let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
+        let (width, padding, are_readable);
+        match side {
+            Side::Source => {
+                padding = paddings(&nest.loops, &[], nest.destination, fill)?;
+                others.retain(|l| l.extent > 1);
+                width = least(&others)?;
+                word.full = word.extent;
+                if word.extent.checked_mul(bits)? > width || !width.is_multiple_of(bits) {
+                    return None;
+                }
+                let is_at_word = |at: u64| at.is_multiple_of(width);
+                are_readable = is_at_word(nest.source)
+                    && is_at_word(elements.source_end)
+                    && others.iter().all(|l| is_at_word(l.source));
+            }
+            Side::Destination => {
+                // Padding within words is written with them.
+                padding = paddings(&others, &[word.as_padding()], nest.destination, fill)?;
+                width = least(&others)?;
+                others.retain(|l| l.extent > 1);
+                if word.full.checked_mul(bits)? != width {
+                    return None;
+                }
+                are_readable = false;
+            }
+        }
+        let is_word = width.is_power_of_two() && (16..=MAX_WORD).contains(&width);
+        let whole = width / bits;
+        is_word.then_some(Words { word, whole, others, padding, are_readable })
     }
-    let fill = (bits, elements.fill);
-    let padding = paddings(&loops, &[word.as_padding()], nest.destination, fill)?;
-    loops.retain(|l| l.extent > 1);
-    Some((word, loops, padding))
-}
-
-/// The elements of a word of the source, the other loops, and all padding.
-fn of_source(nest: &Nest, elements: &Elements) -> Option<(Loop, Vec<Loop>, Vec<Leaf>)> {
-    let bits = u64::from(elements.source_bits);
-    let mut loops = nest.loops.clone();
-    let fill = (elements.destination_bits.into(), elements.fill);
-    let padding = paddings(&loops, &[], nest.destination, fill)?;
-    let word = loops.remove(loops.iter().position(|l| l.source == bits)?);
-    loops.retain(|l| l.extent > 1);
-    let width = loops.iter().map(|l| l.source).min()?;
-    let fits = word.extent.checked_mul(bits)? <= width && width.is_multiple_of(bits);
-    (fits && is_word(width)).then_some((
-        Loop::new(word.extent, word.source, word.destination),
-        loops,
-        padding,
-    ))
-}
-
-/// Whether kernels may know words of so many bits.
-fn is_word(bits: u64) -> bool {
-    bits.is_power_of_two() && (16..=MAX_WORD).contains(&bits)
-}
-
-/// Whether all words that elements are in can be read, whatever else is in them.
-fn are_whole_words(nest: &Nest, others: &[Loop], width: u64, elements: &Elements) -> bool {
-    nest.source.is_multiple_of(width)
-        && elements.source_end.is_multiple_of(width)
-        && others.iter().all(|l| l.source.is_multiple_of(width))
 }
 
 /// About how long some kernels take, in picoseconds, on any machine. `None` where a number does
 /// not fit.
-fn cost(leaves: &[Leaf]) -> Option<u64> {
-    leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf)?))
+fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {
+    leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf, stores)?))
 }
 
 /// A call, and a block of one.
@@ -362,11 +400,15 @@ const CALL: u64 = 10_000;
 const BLOCK: u64 = 3_000;
 /// A byte that is moved by vectors.
 const BYTE: u64 = 30;
+/// A line that is not written past the caches, where those beside it are.
+const KEPT_LINE: u64 = 50_000;
 
-fn cost_of(leaf: &Leaf) -> Option<u64> {
+fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
     if let Some(hop) = &leaf.hop {
-        return cost(&hop.first)?.checked_add(cost(&hop.second)?)?.checked_mul(calls);
+        let first = cost(&hop.first, stores.into_scratch())?;
+        let second = cost(&hop.second, stores.out_of_scratch())?;
+        return first.checked_add(second)?.checked_mul(calls);
     }
     let (strip, op) = (&leaf.strip, leaf.op);
     let wide = |n: usize| u64::try_from(n).ok();
@@ -395,8 +437,14 @@ fn cost_of(leaf: &Leaf) -> Option<u64> {
         _ => bytes(8)?,
     };
     let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
-    let call = block.checked_add(BLOCK)?.checked_mul(blocks)?.checked_add(CALL)?;
+    let kept = if keeps_lines(leaf, stores) { KEPT_LINE } else { 0 };
+    let call = block.checked_add(BLOCK + kept)?.checked_mul(blocks)?.checked_add(CALL)?;
     call.checked_mul(calls)
+}
+
+/// Whether padding begins within a line of which the rest is written past the caches.
+fn keeps_lines(leaf: &Leaf, stores: Stores) -> bool {
+    leaf.op == BlockOp::Fill && stores.of_runs() && !leaf.strip.columns.is_multiple_of(LINE)
 }
 
 /// Whether some kernels take much longer than vectors would.
@@ -410,9 +458,12 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         elements_of.checked_mul(blocks)?.checked_mul(calls)
     };
     let width = u64::from(elements.source_bits.max(elements.destination_bits)).max(8) / 8;
-    leaves.iter().filter(|leaf| !matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits)).any(|leaf| {
+    leaves.iter().any(|leaf| {
+        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) {
+            return keeps_lines(leaf, elements.stores);
+        }
         let width = if leaf.op == BlockOp::Copy { 1 } else { width };
         let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
-        cost_of(leaf) > least
+        cost_of(leaf, elements.stores) > least
     })
 }

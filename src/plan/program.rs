@@ -258,7 +258,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
     let mut nodes = Vec::new();
     let mut rest = leaves;
     while !rest.is_empty() {
-        let first = rest.remove(0);
+        let mut first = rest.remove(0);
         let Some(&around) = first.loops.first() else {
             if let Some(hop) = first.hop {
                 let Hop { first: into, second: out_of, scratch_bytes } = *hop;
@@ -272,6 +272,9 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 continue;
             }
             let stream = past_the_caches(&first, stores);
+            if stream {
+                take_tail(&mut first, &mut rest);
+            }
             let run = kernel::kernel(first.op, stores.tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
@@ -317,6 +320,52 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
         });
     }
     Some(nodes)
+}
+
+/// Takes the leaf whose kernel goes on with the lines of another one, in shorter runs, if it is
+/// among some: what is written past the caches then needs not end between the two.
+fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>) {
+    let found =
+        others.iter().enumerate().find_map(|(i, tail)| Some((i, steps_to_tail(leaf, tail)?)));
+    if let Some((i, steps)) = found {
+        (leaf.strip.source_line, leaf.strip.destination_line) = steps;
+        leaf.strip.tail = others.remove(i).strip.columns;
+    }
+}
+
+/// How far it is from line to line of a leaf, where another one is the line behind these, of fewer
+/// columns.
+fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
+    let strip = leaf.strip;
+    let as_long = Strip {
+        lines: strip.lines,
+        source_line: strip.source_line,
+        destination_line: strip.destination_line,
+        columns: strip.columns,
+        ..tail.strip
+    };
+    let goes_on = leaf.op.may_have_tail()
+        && leaf.op == tail.op
+        && [leaf, tail].iter().all(|leaf| leaf.hop.is_none() && !leaf.stages.are_there())
+        && tail.loops.is_empty()
+        && tail.strip.lines == 1
+        && tail.strip.columns < strip.columns
+        && strip.pad == 0
+        && as_long == strip;
+    let bytes = |from: u64, to: u64| {
+        usize::try_from((to.wrapping_sub(from).cast_signed() / 8).cast_unsigned()).ok()
+    };
+    let source = bytes(leaf.source, tail.source)?;
+    let destination = bytes(leaf.destination, tail.destination)?;
+    // One line has no steps yet.
+    let (source_line, destination_line) = if strip.lines == 1 {
+        (source, destination)
+    } else {
+        (strip.source_line, strip.destination_line)
+    };
+    let is_there = strip.lines.wrapping_mul(source_line) == source
+        && strip.lines.wrapping_mul(destination_line) == destination;
+    (goes_on && is_there).then_some((source_line, destination_line))
 }
 
 /// Whether a leaf can be in the same loop: with the same steps, and within one

@@ -4,7 +4,7 @@
 use std::arch::aarch64::*;
 
 use super::super::algorithm::{Algorithm, InstructionSet};
-use super::super::vector::Vector;
+use super::super::vector::{Vector, join_by_shifts};
 use super::super::{Place, Run, Strip};
 use crate::cpu::with_features;
 
@@ -76,6 +76,11 @@ impl Vector for V {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: by the contract of the trait.
         unsafe { vst1q_u8(to, self.0) };
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self, count: usize) -> Self {
+        join_by_shifts(self, other, count)
     }
 
     #[inline(always)]

@@ -58,6 +58,32 @@ macro_rules! avx2 {
 /// The even quarters of each of two vectors, then the odd ones.
 const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
 
+/// The numbers of 16 bytes between others that mean zero.
+const SHIFTS: [u8; 80] = {
+    let mut shifts = [0x80; 80];
+    let mut i = 0;
+    while i < 16 {
+        shifts[32 + i as usize] = i;
+        i += 1;
+    }
+    shifts
+};
+
+/// How the bytes of each half of a vector are shuffled to shift them down by so many; up where that
+/// is less than 0.
+///
+/// # Safety
+///
+/// The CPU has AVX2. From -32 to 32.
+#[inline(always)]
+unsafe fn shift(by: usize) -> __m256i {
+    let from = SHIFTS.as_ptr().wrapping_add(32).wrapping_add(by);
+    // SAFETY: 16 of the bytes.
+    let half = unsafe { _mm_loadu_si128(from.cast()) };
+    // SAFETY: by the contract of this function.
+    unsafe { _mm256_broadcastsi128_si256(half) }
+}
+
 impl Vector for V {
     const BYTES: usize = 32;
     type Half = sse::V;
@@ -78,6 +104,21 @@ impl Vector for V {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: by the contract of the trait.
         unsafe { _mm256_storeu_si256(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self, count: usize) -> Self {
+        let (up, down) = (count % 32, 32 - count % 32);
+        // Half by half, and what comes from the half beside it.
+        let beside = avx2!(_mm256_permute2x128_si256::<0x81>(self.0, self.0));
+        let last = avx2!(_mm256_shuffle_epi8(self.0, shift(down)));
+        let last_beside = avx2!(_mm256_shuffle_epi8(beside, shift(down.wrapping_sub(16))));
+        let beside = avx2!(_mm256_permute2x128_si256::<0x08>(other.0, other.0));
+        let first = avx2!(_mm256_shuffle_epi8(other.0, shift(up.wrapping_neg())));
+        let first_beside = avx2!(_mm256_shuffle_epi8(beside, shift(16_usize.wrapping_sub(up))));
+        let last = avx2!(_mm256_or_si256(last, last_beside));
+        let first = avx2!(_mm256_or_si256(first, first_beside));
+        V(avx2!(_mm256_or_si256(last, first)))
     }
 
     #[inline(always)]

@@ -112,6 +112,28 @@ unzip_index!(unzip16, u16, 32);
 unzip_index!(unzip32, u32, 16);
 unzip_index!(unzip64, u64, 8);
 
+/// The numbers of pairs of bytes, those of two vectors and some more.
+const PAIRS: [u16; 96] = {
+    let mut pairs = [0; 96];
+    let mut i = 0;
+    while i < 96 {
+        pairs[i as usize] = i;
+        i += 1;
+    }
+    pairs
+};
+
+/// The numbers of the pairs of a vector, from that one of two vectors on.
+///
+/// # Safety
+///
+/// The CPU has AVX-512. 64 at most.
+#[inline(always)]
+unsafe fn pairs_from(first: usize) -> __m512i {
+    // SAFETY: 32 of the numbers.
+    unsafe { _mm512_loadu_si512(PAIRS.as_ptr().wrapping_add(first).cast()) }
+}
+
 /// Eighths of two vectors whose quarters hold what belongs beside each other,
 /// in order; first and second result.
 const QUARTERS: [[u64; 8]; 2] = [[0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15]];
@@ -155,6 +177,24 @@ impl Vector for V {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: by the contract of the trait.
         unsafe { _mm512_storeu_si512(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self, count: usize) -> Self {
+        let at = 64 - count % 64;
+        // SAFETY: there is a `V`, so the CPU has AVX-512.
+        let pairs = unsafe { pairs_from(at / 2) };
+        let even = avx512!(_mm512_permutex2var_epi16(self.0, pairs, other.0));
+        if at.is_multiple_of(2) {
+            return V(even);
+        }
+        // BW has no permutation of bytes: each pair is made of two.
+        // SAFETY: as above.
+        let next_pairs = unsafe { pairs_from(at / 2 + 1) };
+        let odd = avx512!(_mm512_permutex2var_epi16(self.0, next_pairs, other.0));
+        let (low, high) =
+            (avx512!(_mm512_srli_epi16::<8>(even)), avx512!(_mm512_slli_epi16::<8>(odd)));
+        V(avx512!(_mm512_or_si512(low, high)))
     }
 
     #[inline(always)]

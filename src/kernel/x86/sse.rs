@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::super::vector::Vector;
+use super::super::vector::{Vector, join_by_shifts};
 use super::prefetch;
 
 /// A value is there only where the CPU has AVX2: see [`Vector`].
@@ -42,6 +42,11 @@ impl Vector for V {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: by the contract of the trait.
         unsafe { _mm_storeu_si128(to.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    fn join(self, other: Self, count: usize) -> Self {
+        join_by_shifts(self, other, count)
     }
 
     #[inline(always)]
