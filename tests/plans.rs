@@ -298,6 +298,19 @@ fn two_passes() {
     }
 }
 
+/// Tiles that scratch memory has no room for are no reason to give up loops.
+#[test]
+fn tiles_larger_than_scratch_memory() {
+    for text in ["f32[3,250,100]{1,2,0:T(256,128)}", "u8[3,130,200]{1,2,0:T(64,1000)}"] {
+        let shape = shape(text);
+        Case::pack(&shape).check_all();
+        for streaming in [false, true] {
+            let plan = PlanBuilder::new().streaming(streaming).pack(&shape).unwrap();
+            assert_eq!(plan.explain().slow, None, "{text}: {}", plan.explain());
+        }
+    }
+}
+
 /// Past the caches, the padding behind what a transpose makes goes through scratch memory with it.
 #[test]
 fn padding_with_what_is_before_it() {

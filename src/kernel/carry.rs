@@ -35,8 +35,8 @@ const MADE: usize = 4;
 const PAGE: usize = 4096;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
-/// go on with them. With `MADE`, or with three lines more for each of the latter, that is up to
-/// 40 KiB of the stack, and a page at most to begin where one does.
+/// go on with them. With `MADE` that is 32 KiB of the stack, and a page at most to begin where one
+/// does.
 const KEPT: usize = 128;
 
 /// So many bytes between two runs are little, and fetched.
@@ -146,19 +146,19 @@ impl Carry {
         source: *const u8,
         destination: *mut u8,
     ) {
-        for (part, place) in self.parts(strip, self.at_once) {
+        for (part, place) in self.parts(strip) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: some of the blocks of each line, or all.
             unsafe { self.run_part::<M, V>(&part, source, destination) };
         }
     }
 
-    /// A strip in parts that have no more than so many blocks in a line, where these do not go on
-    /// with each other.
+    /// A strip in parts that have no more blocks in a line than are made at a time, where these do not
+    /// go on with each other.
     #[inline(always)]
-    fn parts(&self, strip: &Strip, at_once: usize) -> impl Iterator<Item = (Strip, Place)> {
+    fn parts(&self, strip: &Strip) -> impl Iterator<Item = (Strip, Place)> {
         let strip = *strip;
-        let at_once = if self.is_joined { strip.blocks } else { at_once };
+        let at_once = if self.is_joined { strip.blocks } else { self.at_once };
         (0..strip.blocks).step_by(at_once.max(1)).map(move |first| {
             let blocks = at_once.min(strip.blocks - first);
             (Strip { blocks, ..strip }, strip.place(0, first))

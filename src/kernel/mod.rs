@@ -265,8 +265,9 @@ pub(crate) struct Strip {
     pub(crate) columns: usize,
     pub(crate) column_stride: usize,
     pub(crate) pad: usize,
-    /// Of a copy or a deinterleave past the caches: how many columns the blocks of one more line
-    /// have, none if 0.
+    /// How many columns the blocks of one more line have, none if 0. Only of copies and
+    /// deinterleaves without `pad`, and only for kernels that write past the caches, of a tier
+    /// that can.
     pub(crate) tail: usize,
     /// The byte that a fill writes.
     pub(crate) fill: u8,
@@ -296,15 +297,21 @@ impl Strip {
         }
     }
 
-    /// The lines that are alike, and the one of fewer columns behind them, if `TAIL` says that
-    /// there may be one.
+    /// The line of fewer columns behind the others, which begins where one more of them would.
+    #[inline(always)]
+    pub(crate) fn last_line(&self) -> Strip {
+        Strip { lines: 1, columns: self.tail, tail: 0, ..*self }
+    }
+
+    /// The lines that are alike, in a strip whose tail means nothing, and the one of fewer columns
+    /// behind them, if `TAIL` says that there may be one.
     #[inline(always)]
     fn parts<'a, const TAIL: bool>(
         &'a self,
         last: &'a mut Strip,
     ) -> impl Iterator<Item = (&'a Strip, Place)> {
         if TAIL {
-            *last = Strip { lines: 1, columns: self.tail, tail: 0, ..*self };
+            *last = self.last_line();
         }
         [(self, self.place(0, 0)), (&*last, self.place(self.lines, 0))]
             .into_iter()
@@ -470,17 +477,38 @@ impl Strip {
     /// Which bytes a kernel may read, counted from the source pointer. `None` where a
     /// number does not fit, or there are no runs.
     pub(crate) fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
-        let lines = [(self.lines, self.source_line), (self.blocks, self.source_step)];
-        self.source_runs(op)?.range(lines)
+        self.range(self.source_line, |strip| {
+            let lines = [(strip.lines, strip.source_line), (strip.blocks, strip.source_step)];
+            strip.source_runs(op)?.range(lines)
+        })
     }
 
     /// Which bytes a kernel may write, counted from the destination pointer. `None`
     /// where a number does not fit, or there are no runs.
     pub(crate) fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
-        let lines = [(self.lines, self.destination_line), (self.blocks, self.destination_step)];
-        let mut runs = self.destination_runs(op)?;
-        runs.bytes = runs.bytes.checked_add(self.pad)?;
-        runs.range(lines)
+        self.range(self.destination_line, |strip| {
+            let blocks = (strip.blocks, strip.destination_step);
+            let mut runs = strip.destination_runs(op)?;
+            runs.bytes = runs.bytes.checked_add(strip.pad)?;
+            runs.range([(strip.lines, strip.destination_line), blocks])
+        })
+    }
+
+    /// The bytes of the lines that are alike, and of the last one, which are so far from each other.
+    fn range(
+        &self,
+        line: usize,
+        of: impl Fn(&Strip) -> Option<Range<i128>>,
+    ) -> Option<Range<i128>> {
+        let alike = of(self)?;
+        if self.tail == 0 {
+            return Some(alike);
+        }
+        let last = of(&self.last_line())?;
+        let line = i128::try_from(line.cast_signed()).ok()?;
+        let by = i128::try_from(self.lines).ok()?.checked_mul(line)?;
+        let (start, end) = (last.start.checked_add(by)?, last.end.checked_add(by)?);
+        Some(alike.start.min(start)..alike.end.max(end))
     }
 }
 

@@ -177,7 +177,7 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Each with all that is left: what cannot be narrow is not compiled.
+        // Each with all that is left, so that the compiler sees what cannot be.
         let few =
             |ways: usize| self.rows.min(self.columns) <= ways || (ways + 1) * WIDTH >= SHORTEST;
         if few(2) {

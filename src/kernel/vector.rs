@@ -116,8 +116,9 @@ pub(super) fn join_by_shifts<V: Vector>(last: V, first: V, count: usize) -> V {
     unsafe { V::load(joined.to_le_bytes().as_ptr()) }
 }
 
-/// The last `count` bytes before `end`, and zeros behind them. Not by way of memory: what has just
-/// been stored in parts cannot be loaded as a whole before the core has finished with it.
+/// The last `count` bytes before `end`, and zeros behind them. Not loaded from where they are put
+/// together: what has just been stored in parts cannot be loaded as a whole before the core has
+/// finished with it.
 ///
 /// # Safety
 ///

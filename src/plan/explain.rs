@@ -240,7 +240,9 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
             BlockOp::Bits { .. } | BlockOp::FillBits => {
                 Some("slow: single elements within bytes, which cannot be moved as bytes")
             }
-            op if strip.is_below_vectors(op) => {
+            op if strip.is_below_vectors(op)
+                || strip.tail > 0 && strip.last_line().is_below_vectors(op) =>
+            {
                 Some("slow: blocks shorter than a vector, one element after the other")
             }
             _ => None,
@@ -309,9 +311,9 @@ impl fmt::Display for Explanation {
                 1 => writeln!(f, "1 block")?,
                 n => writeln!(f, "{n} blocks, {}", steps(&part.blocks))?,
             }
-            if part.lines.extent > 1 {
-                let lines = steps(&part.lines);
-                writeln!(f, "{:indent$}  in {} lines, {lines}", "", part.lines.extent)?;
+            if part.lines.extent > 1 || part.last_columns > 0 {
+                let (lines, extent) = (steps(&part.lines), plural(part.lines.extent, "line"));
+                writeln!(f, "{:indent$}  in {extent}, {lines}", "")?;
             }
             write!(f, "{:indent$}  each ", "")?;
             match part.op {

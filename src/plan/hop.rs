@@ -17,7 +17,7 @@ use super::choose::{self, Elements, Leaf, paddings};
 use super::nest::{Loop, Nest};
 use super::staged::SCRATCH_BYTES;
 use super::stores::Stores;
-use crate::error::Side;
+use crate::error::Side as Which;
 use crate::kernel::BlockOp;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -57,10 +57,10 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
     let mut least = cost(direct, elements.stores)? / 4 * 3;
     let nest = nest.clone().canonical();
     for passes in [
-        Passes::of_words(Side::Destination, &nest, elements),
-        Passes::of_rows(Side::Destination, &nest, elements),
-        Passes::of_words(Side::Source, &nest, elements),
-        Passes::of_rows(Side::Source, &nest, elements),
+        Passes::of_words(Which::Destination, &nest, elements),
+        Passes::of_rows(Which::Destination, &nest, elements),
+        Passes::of_words(Which::Source, &nest, elements),
+        Passes::of_rows(Which::Source, &nest, elements),
         Passes::of_padded_runs(&nest, elements),
     ] {
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements)) else { continue };
@@ -72,25 +72,25 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
     best
 }
 
-impl Side {
-    fn other(self) -> Side {
+impl Which {
+    fn other(self) -> Which {
         match self {
-            Side::Source => Side::Destination,
-            Side::Destination => Side::Source,
+            Which::Source => Which::Destination,
+            Which::Destination => Which::Source,
         }
     }
 
     fn stride(self, l: &Loop) -> u64 {
         match self {
-            Side::Source => l.source,
-            Side::Destination => l.destination,
+            Which::Source => l.source,
+            Which::Destination => l.destination,
         }
     }
 
     fn bits(self, elements: &Elements) -> u32 {
         match self {
-            Side::Source => elements.source_bits,
-            Side::Destination => elements.destination_bits,
+            Which::Source => elements.source_bits,
+            Which::Destination => elements.destination_bits,
         }
     }
 }
@@ -130,7 +130,7 @@ impl Along {
 }
 
 /// The loop with the least stride at a side.
-fn least(along: &[Along], side: Side) -> Option<usize> {
+fn least(along: &[Along], side: Which) -> Option<usize> {
     let words = along.iter().enumerate().filter(|(_, a)| !a.is_word);
     Some(words.min_by_key(|(_, a)| side.stride(&a.all))?.0)
 }
@@ -138,13 +138,13 @@ fn least(along: &[Along], side: Side) -> Option<usize> {
 impl Passes {
     /// Words in the order of the other side: made first and turned then, or turned first and
     /// taken apart then.
-    fn of_words(side: Side, nest: &Nest, elements: &Elements) -> Option<Passes> {
+    fn of_words(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
         let words = Words::of(side, nest, elements)?;
         let Words { word, whole, are_readable, .. } = words;
         let (read, written) = match side {
-            Side::Source if word.extent < whole && !are_readable => return None,
-            Side::Source => (whole, word.extent),
-            Side::Destination => (word.extent, whole),
+            Which::Source if word.extent < whole && !are_readable => return None,
+            Which::Source => (whole, word.extent),
+            Which::Destination => (word.extent, whole),
         };
         let word = Along { all: word, read, made: whole, written, is_word: true };
         let mut along: Vec<Along> = words.others.into_iter().map(Along::words).collect();
@@ -165,7 +165,7 @@ impl Passes {
 
     /// Rows, as they are contiguous on this side: turned first and made into words then, or taken
     /// out of words first and turned then.
-    fn of_rows(side: Side, nest: &Nest, elements: &Elements) -> Option<Passes> {
+    fn of_rows(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
         let words = Words::of(side, nest, elements)?;
         let source_end = if words.are_readable { elements.source_end } else { 1 };
         let word = Along { is_word: true, ..Along::words(words.word) };
@@ -189,14 +189,15 @@ impl Passes {
 
     /// Runs of the destination as a whole, with the padding behind what they have.
     fn of_padded_runs(nest: &Nest, elements: &Elements) -> Option<Passes> {
-        if !elements.stores.of_runs() {
+        if !elements.stores.of_runs() || !nest.loops.iter().any(|l| l.is_padded()) {
             return None;
         }
         let (mut others, mut run) = (nest.loops.clone(), Vec::new());
         let mut step = u64::from(elements.destination_bits);
         while let Some(i) = others.iter().position(|l| l.destination == step) {
             let longer = step.checked_mul(others[i].full)?;
-            if longer > RUN && !others.iter().any(|l| l.is_padded()) {
+            let is_enough = longer > RUN && !others.iter().any(|l| l.is_padded());
+            if is_enough || longer.div_ceil(8) > u64::try_from(HOP_BYTES).ok()? {
                 break;
             }
             run.push(others.remove(i));
@@ -219,8 +220,8 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
-            near: least(&along, Side::Source)?,
-            beside: least(&along, Side::Destination)?,
+            near: least(&along, Which::Source)?,
+            beside: least(&along, Which::Destination)?,
             along,
             bits: elements.destination_bits,
             source_end: 1,
@@ -307,6 +308,10 @@ impl Passes {
             second.push(Loop::new(size, step, all.destination));
             step = step.checked_mul(size)?;
         }
+        let scratch_bytes = usize::try_from(step.div_ceil(8)).ok()?;
+        if scratch_bytes > HOP_BYTES {
+            return None;
+        }
         loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
         let nest = |loops| Nest { source: 0, destination: 0, loops };
         let is_first = self.bits == elements.destination_bits;
@@ -330,7 +335,7 @@ impl Passes {
         let hop = Hop {
             first: choose::data(nest(first), &into)?,
             second: choose::data(nest(second), &out_of)?,
-            scratch_bytes: usize::try_from(step.div_ceil(8)).ok()?,
+            scratch_bytes,
         };
         Some(Leaf::of_hop(source, destination, loops, hop))
     }
@@ -351,7 +356,7 @@ struct Words {
 }
 
 impl Words {
-    fn of(side: Side, nest: &Nest, elements: &Elements) -> Option<Words> {
+    fn of(side: Which, nest: &Nest, elements: &Elements) -> Option<Words> {
         let bits = u64::from(side.bits(elements));
         let mut others = nest.loops.clone();
         let mut word = others.remove(others.iter().position(|l| side.stride(l) == bits)?);
@@ -359,7 +364,7 @@ impl Words {
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
         let (width, padding, are_readable);
         match side {
-            Side::Source => {
+            Which::Source => {
                 padding = paddings(&nest.loops, &[], nest.destination, fill)?;
                 others.retain(|l| l.extent > 1);
                 width = least(&others)?;
@@ -372,7 +377,7 @@ impl Words {
                     && is_at_word(elements.source_end)
                     && others.iter().all(|l| is_at_word(l.source));
             }
-            Side::Destination => {
+            Which::Destination => {
                 // Padding within words is written with them.
                 padding = paddings(&others, &[word.as_padding()], nest.destination, fill)?;
                 width = least(&others)?;
@@ -442,7 +447,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     call.checked_mul(calls)
 }
 
-/// Whether padding begins within a line of which the rest is written past the caches.
+/// Whether it fills runs that are no whole lines, beside what is written past the caches.
 fn keeps_lines(leaf: &Leaf, stores: Stores) -> bool {
     leaf.op == BlockOp::Fill && stores.of_runs() && !leaf.strip.columns.is_multiple_of(LINE)
 }

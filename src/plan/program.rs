@@ -240,6 +240,7 @@ pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
         (None, op) => {
             let runs = strip.destination_runs(op)?;
             let block = runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?;
+            debug_assert_eq!(strip.tail, 0, "a leaf has none before it is in a program");
             strip.lines.checked_mul(strip.blocks)?.checked_mul(block)?
         }
     };
@@ -463,6 +464,44 @@ mod tests {
         assert!(!make(0, 8, 20));
         assert!(make(0, 8, 21));
         assert!(!make(0, 0, 19));
+    }
+
+    #[test]
+    fn only_the_line_behind_the_others_goes_with_them() {
+        let lines = |columns, lines, at: u64| {
+            let mut leaf = leaf(8 * at, &[], columns);
+            leaf.source = 16 * at;
+            let strip = &mut leaf.strip;
+            (strip.lines, strip.source_line, strip.destination_line) = (lines, 256, 128);
+            (strip.blocks, strip.source_step, strip.destination_step) = (4, 64, 1000);
+            leaf
+        };
+        let (alike, last) = (lines(128, 3, 0), lines(70, 1, 384));
+        assert_eq!(steps_to_tail(&alike, &last), Some((256, 128)));
+        // One line has the steps to the other one.
+        let mut one = lines(128, 1, 0);
+        (one.strip.source_line, one.strip.destination_line) = (0, 0);
+        assert_eq!(steps_to_tail(&one, &lines(70, 1, 128)), Some((256, 128)));
+
+        let refused = |change: fn(&mut Leaf)| {
+            let mut other = last.clone();
+            change(&mut other);
+            assert_eq!(steps_to_tail(&alike, &other), None, "{other:?}");
+        };
+        refused(|leaf| leaf.destination += 8);
+        refused(|leaf| leaf.source -= 8);
+        refused(|leaf| leaf.strip.lines = 2);
+        refused(|leaf| leaf.strip.columns = 128);
+        refused(|leaf| leaf.strip.blocks = 3);
+        refused(|leaf| leaf.strip.destination_step = 999);
+        refused(|leaf| leaf.strip.rows = 2);
+        refused(|leaf| leaf.strip.pad = 1);
+        refused(|leaf| leaf.loops.push(Loop::new(2, 8, 8)));
+        refused(|leaf| leaf.op = BlockOp::Fill);
+        let mut fill = alike.clone();
+        fill.op = BlockOp::Fill;
+        let other = Leaf { op: BlockOp::Fill, ..last };
+        assert_eq!(steps_to_tail(&fill, &other), None);
     }
 
     #[test]

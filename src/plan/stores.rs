@@ -36,8 +36,8 @@ const SHUFFLED: u64 = 1 << 20;
 /// From so many bytes on both sides together, transposes are written past the caches.
 const TRANSPOSES: u64 = 11 << 20;
 
-/// And from so many where the columns are a multiple of so many bytes apart in the destination:
-/// those of a square fall into few sets of the caches, and drive each other out.
+/// And from so many where the columns are whole lines, and a multiple of so many bytes apart in the
+/// destination: those of a square fall into few sets of the caches, and drive each other out.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 const CROWDED: usize = 2048;
 /// The portable tier, which stores a line in four parts, is faster past the caches where
@@ -126,8 +126,12 @@ impl Stores {
     }
 
     /// Whether a transpose is written past the caches.
-    fn of_transpose(self, strip: &Strip) -> bool {
-        let limit = if self.is_crowded(strip) { CROWDED_TRANSPOSES } else { TRANSPOSES };
+    fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
+        let runs = strip.destination_runs(op);
+        // What padding goes on with is stored in the ordinary way.
+        let are_lines = runs.is_some_and(|runs| runs.bytes.is_multiple_of(LINE));
+        let is_crowded = self.is_crowded(strip) && are_lines;
+        let limit = if is_crowded { CROWDED_TRANSPOSES } else { TRANSPOSES };
         self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
@@ -148,7 +152,7 @@ impl Stores {
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
             BlockOp::Transpose { .. } | BlockOp::TransposeInterleave { .. } => {
-                self.of_transpose(strip)
+                self.of_transpose(op, strip)
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
             }
             // Of a short run, most is in lines that others have a part of.
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn transposes_go_by_size_and_distance_of_columns() {
         let mib = |n: u64| n << 20;
-        let of = |tier, both_bytes, column_stride| {
+        let of = |tier, both_bytes, (rows, column_stride)| {
             let stores = Stores {
                 tier,
                 asked: None,
@@ -177,7 +181,7 @@ mod tests {
                 all_bytes: both_bytes,
                 from_scratch: false,
             };
-            let strip = Strip { column_stride, ..Strip::default() };
+            let strip = Strip { rows, columns: 16, column_stride, ..Strip::default() };
             let stream = stores.past_the_caches(BlockOp::Transpose { bits: 32 }, &strip);
             (stream, !stream && stores.of_shuffled_squares(&strip))
         };
@@ -196,8 +200,10 @@ mod tests {
             if !portable && tier == Tier::PORTABLE {
                 continue;
             }
-            let found = [100, 64, 4096].map(|stride| of(tier, both_bytes, stride));
+            let found = [100, 64, 4096].map(|stride| of(tier, both_bytes, (16, stride)));
             assert_eq!(found, expected, "{both_bytes} bytes, {tier}");
+            // Columns of 60 bytes, that padding follows, as if they were not crowded.
+            assert_eq!(of(tier, both_bytes, (15, 4096)).0, expected[0].0, "{both_bytes} bytes");
         }
     }
 }

@@ -59,7 +59,7 @@ macro_rules! avx2 {
 const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
 
 /// The numbers of 16 bytes between others that mean zero.
-const SHIFTS: [u8; 80] = {
+static SHIFTS: [u8; 80] = {
     let mut shifts = [0x80; 80];
     let mut i = 0;
     while i < 16 {
@@ -109,13 +109,21 @@ impl Vector for V {
     #[inline(always)]
     fn join(self, other: Self, count: usize) -> Self {
         let (up, down) = (count % 32, 32 - count % 32);
+        // SAFETY: there is a `V`, so the CPU has AVX2; from 1 to 32.
+        let shift_down = unsafe { shift(down) };
+        // SAFETY: as above, less 16.
+        let shift_down_beside = unsafe { shift(down.wrapping_sub(16)) };
+        // SAFETY: as above, from -31 to 0.
+        let shift_up = unsafe { shift(up.wrapping_neg()) };
+        // SAFETY: as above, and 16 more.
+        let shift_up_beside = unsafe { shift(16_usize.wrapping_sub(up)) };
         // Half by half, and what comes from the half beside it.
         let beside = avx2!(_mm256_permute2x128_si256::<0x81>(self.0, self.0));
-        let last = avx2!(_mm256_shuffle_epi8(self.0, shift(down)));
-        let last_beside = avx2!(_mm256_shuffle_epi8(beside, shift(down.wrapping_sub(16))));
+        let last = avx2!(_mm256_shuffle_epi8(self.0, shift_down));
+        let last_beside = avx2!(_mm256_shuffle_epi8(beside, shift_down_beside));
         let beside = avx2!(_mm256_permute2x128_si256::<0x08>(other.0, other.0));
-        let first = avx2!(_mm256_shuffle_epi8(other.0, shift(up.wrapping_neg())));
-        let first_beside = avx2!(_mm256_shuffle_epi8(beside, shift(16_usize.wrapping_sub(up))));
+        let first = avx2!(_mm256_shuffle_epi8(other.0, shift_up));
+        let first_beside = avx2!(_mm256_shuffle_epi8(beside, shift_up_beside));
         let last = avx2!(_mm256_or_si256(last, last_beside));
         let first = avx2!(_mm256_or_si256(first, first_beside));
         V(avx2!(_mm256_or_si256(last, first)))

@@ -112,22 +112,22 @@ unzip_index!(unzip16, u16, 32);
 unzip_index!(unzip32, u32, 16);
 unzip_index!(unzip64, u64, 8);
 
-/// The numbers of pairs of bytes, those of two vectors and some more.
-const PAIRS: [u16; 96] = {
-    let mut pairs = [0; 96];
+/// The numbers of the pairs of bytes of two vectors, and one more.
+static PAIRS: [u16; 65] = {
+    let mut pairs = [0; 65];
     let mut i = 0;
-    while i < 96 {
+    while i < 65 {
         pairs[i as usize] = i;
         i += 1;
     }
     pairs
 };
 
-/// The numbers of the pairs of a vector, from that one of two vectors on.
+/// The numbers of as many pairs as a vector has, from that one of two vectors on.
 ///
 /// # Safety
 ///
-/// The CPU has AVX-512. 64 at most.
+/// The CPU has AVX-512. 33 at most.
 #[inline(always)]
 unsafe fn pairs_from(first: usize) -> __m512i {
     // SAFETY: 32 of the numbers.
@@ -182,14 +182,14 @@ impl Vector for V {
     #[inline(always)]
     fn join(self, other: Self, count: usize) -> Self {
         let at = 64 - count % 64;
-        // SAFETY: there is a `V`, so the CPU has AVX-512.
+        // SAFETY: there is a `V`, so the CPU has AVX-512; 32 at most.
         let pairs = unsafe { pairs_from(at / 2) };
         let even = avx512!(_mm512_permutex2var_epi16(self.0, pairs, other.0));
         if at.is_multiple_of(2) {
             return V(even);
         }
         // BW has no permutation of bytes: each pair is made of two.
-        // SAFETY: as above.
+        // SAFETY: as above, and one more.
         let next_pairs = unsafe { pairs_from(at / 2 + 1) };
         let odd = avx512!(_mm512_permutex2var_epi16(self.0, next_pairs, other.0));
         let (low, high) =
