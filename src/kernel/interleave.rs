@@ -635,13 +635,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     unsafe fn vector<V: Vector>(source: *const u8, run: usize, at: usize) -> V {
         // SAFETY: the words of a vector of each run.
         let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(at * WAYS)) };
-        let runs = unweave::<V, WAYS, BITS>(words);
-        let mut vector = runs[0];
-        for (i, &other) in runs.iter().enumerate().skip(1) {
-            if i == run {
-                vector = other;
-            }
-        }
-        vector
+        // Only two rows go this way. One of them is made, not both and one of these chosen.
+        let (first, second) = (words[0], words[WAYS - 1]);
+        if run == 0 { first.unzip::<BITS>(second).0 } else { first.unzip::<BITS>(second).1 }
     }
 }

@@ -227,11 +227,11 @@ impl Joined {
                     while at + LINE <= bytes {
                         places.ahead.fetch_once::<V>(fetched);
                         fetched = fetched.wrapping_add(LINE);
-                        for part in (at..at + LINE).step_by(V::BYTES) {
+                        for part in (0..LINE).step_by(V::BYTES) {
                             // SAFETY: a vector within the run.
-                            let vector = unsafe { R::vector::<V>(from, run, part) };
+                            let vector = unsafe { R::vector::<V>(from, run, at + part) };
                             // SAFETY: where it belongs, in a line.
-                            unsafe { vector.stream(to.wrapping_add(part)) };
+                            unsafe { vector.stream(to.wrapping_add(at + part)) };
                         }
                         at += LINE;
                     }
