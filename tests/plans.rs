@@ -669,6 +669,8 @@ fn last_columns_go_with_those_before_them() {
         // Not those of whole tiles, and not in other plans.
         ("f32[16,256]{1,0:T(8,128)}", 0),
         ("f32[16,300]{0,1:T(8,128)}", 0),
+        // Nor what is shorter than a line.
+        ("f32[16,271]{1,0:T(8,128)}", 0),
     ] {
         for tier in Tier::available() {
             let builder = PlanBuilder::new().tier(tier);

@@ -40,7 +40,7 @@ const PAGE: usize = 4096;
 const KEPT: usize = 128;
 
 /// So many bytes between two runs are little, and fetched.
-const BETWEEN: usize = 512;
+pub(super) const BETWEEN: usize = 512;
 
 /// Lines of the caches.
 #[repr(C, align(64))]

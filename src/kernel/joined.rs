@@ -18,13 +18,10 @@
 
 use std::mem::MaybeUninit;
 
-use super::carry::CacheLines;
+use super::carry::{BETWEEN, CacheLines};
 use super::vector::{LINE, Vector};
 use super::walk::blocks;
 use super::{BlockOp, Runs, Strip, scalar};
-
-/// So many bytes between two runs are little, and fetched.
-const BETWEEN: usize = 512;
 
 /// An op whose runs can be made a vector at a time, from any element on.
 pub(super) trait RunOp {

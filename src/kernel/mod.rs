@@ -299,7 +299,7 @@ impl Strip {
 
     /// The line of fewer columns behind the others, which begins where one more of them would.
     #[inline(always)]
-    pub(crate) fn last_line(&self) -> Strip {
+    fn last_line(&self) -> Strip {
         Strip { lines: 1, columns: self.tail, tail: 0, ..*self }
     }
 

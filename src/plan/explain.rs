@@ -240,9 +240,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
             BlockOp::Bits { .. } | BlockOp::FillBits => {
                 Some("slow: single elements within bytes, which cannot be moved as bytes")
             }
-            op if strip.is_below_vectors(op)
-                || strip.tail > 0 && strip.last_line().is_below_vectors(op) =>
-            {
+            op if strip.is_below_vectors(op) => {
                 Some("slow: blocks shorter than a vector, one element after the other")
             }
             _ => None,

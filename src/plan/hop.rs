@@ -16,7 +16,7 @@
 use super::choose::{self, Elements, Leaf, paddings};
 use super::nest::{Loop, Nest};
 use super::staged::SCRATCH_BYTES;
-use super::stores::Stores;
+use super::stores::{LINE, Stores};
 use crate::error::Side as Which;
 use crate::kernel::BlockOp;
 
@@ -34,9 +34,6 @@ pub(super) struct Hop {
 
 /// So many bytes of scratch memory are used at most.
 pub(crate) const HOP_BYTES: usize = 2 * SCRATCH_BYTES;
-
-/// The bytes of a line of the caches.
-const LINE: usize = 64;
 
 /// The widest word that is made, in bits.
 const MAX_WORD: u64 = 128;

@@ -10,7 +10,7 @@ use super::choose::Leaf;
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
-use super::stores::Stores;
+use super::stores::{LINE, Stores};
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
@@ -352,7 +352,9 @@ fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
         && tail.strip.lines == 1
         && tail.strip.columns < strip.columns
         && strip.pad == 0
-        && as_long == strip;
+        && as_long == strip
+        // Shorter ones share lines with more than one other, and would part the others.
+        && tail.strip.destination_runs(tail.op)?.bytes >= LINE;
     let bytes = |from: u64, to: u64| {
         usize::try_from((to.wrapping_sub(from).cast_signed() / 8).cast_unsigned()).ok()
     };
@@ -492,6 +494,7 @@ mod tests {
         refused(|leaf| leaf.source -= 8);
         refused(|leaf| leaf.strip.lines = 2);
         refused(|leaf| leaf.strip.columns = 128);
+        refused(|leaf| leaf.strip.columns = 63);
         refused(|leaf| leaf.strip.blocks = 3);
         refused(|leaf| leaf.strip.destination_step = 999);
         refused(|leaf| leaf.strip.rows = 2);

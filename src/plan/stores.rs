@@ -49,7 +49,7 @@ const FILLS: usize = 256;
 
 /// From scratch memory, which is made little by little, are written past the caches: columns that
 /// begin at lines, and runs of so many bytes.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 const FROM_SCRATCH: usize = 512;
 
 /// What decides on the kind of stores.
