@@ -5,7 +5,7 @@
 use super::algorithm::Algorithm;
 use super::joined::{Joined, RunOp};
 use super::scalar::{self, from, to};
-use super::vector::{STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
+use super::vector::{LINE, STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
 
@@ -32,7 +32,7 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
     ) {
         if STREAM
             && !streams::<V>(strip, destination, 0)
-            && let Some(joined) = Joined::new(strip, BlockOp::Copy, 1, destination)
+            && let Some(joined) = Joined::new(strip, BlockOp::Copy, 1, LINE, destination)
         {
             // SAFETY: the same strip and op.
             return unsafe { joined.run::<Self, V>(strip, source, destination) };

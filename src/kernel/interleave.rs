@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 use super::algorithm::Algorithm;
 use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
+use super::rows::{JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
 use super::vector::{
     LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
@@ -412,14 +413,21 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Each vector of a run takes words of all of them.
-        if STREAM
-            && WAYS == 2
-            && !streams::<V>(strip, destination, strip.row_stride)
-            && let Some(joined) = Joined::new(strip, Self::op(), WIDTH, destination)
-        {
-            // SAFETY: the same strip and op.
-            return unsafe { joined.run::<Self, V>(strip, source, destination) };
+        if STREAM && WAYS <= 4 && !streams::<V>(strip, destination, strip.row_stride) {
+            // With shorter vectors, parts of lines of several rows would be under way.
+            if V::BYTES == LINE
+                && let Some(rows) = JoinedRows::new::<WAYS>(strip, Self::op(), WIDTH, destination)
+            {
+                // SAFETY: the same strip and op.
+                return unsafe { rows.run::<Self, V, WAYS>(strip, source, destination) };
+            }
+            // Each vector of a run takes words of all of them.
+            if WAYS == 2
+                && let Some(joined) = Joined::new(strip, Self::op(), WIDTH, LINE, destination)
+            {
+                // SAFETY: the same strip and op.
+                return unsafe { joined.run::<Self, V>(strip, source, destination) };
+            }
         }
         for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
             let (source, destination) = place.of(source, destination);
@@ -638,5 +646,35 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         // Only two rows go this way. One of them is made, not both and one of these chosen.
         let (first, second) = (words[0], words[WAYS - 1]);
         if run == 0 { first.unzip::<BITS>(second).0 } else { first.unzip::<BITS>(second).1 }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> RowsOp<WAYS>
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    const ELEMENT: usize = WIDTH;
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(source: *const u8) -> [V; WAYS] {
+        // SAFETY: the words of a vector of each row.
+        unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) })
+    }
+
+    #[inline(always)]
+    unsafe fn ends<V: Vector>(source: *const u8, bytes: usize) -> [V; WAYS] {
+        // SAFETY: the CPU has `V`.
+        let mut words = [unsafe { V::splat(0) }; WAYS];
+        let bytes = bytes * WAYS;
+        for (i, vector) in words.iter_mut().enumerate() {
+            let at = i * V::BYTES;
+            if at + V::BYTES <= bytes {
+                // SAFETY: a vector of the words.
+                *vector = unsafe { V::load(source.wrapping_add(at)) };
+            } else if at < bytes {
+                // SAFETY: the last words, and a vector before their end.
+                *vector = unsafe { load_end(source.wrapping_add(bytes), bytes - at) };
+            }
+        }
+        unweave::<V, WAYS, BITS>(words)
     }
 }

@@ -37,15 +37,15 @@ pub(super) trait RunOp {
 /// Which run of a strip it is. No array: what is stored in parts and loaded as a whole waits for all
 /// that is on its way past the caches.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Number {
-    line: usize,
-    block: usize,
-    run: usize,
+pub(super) struct Number {
+    pub(super) line: usize,
+    pub(super) block: usize,
+    pub(super) run: usize,
 }
 
 /// In which direction one run goes on with another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Along {
+pub(super) enum Along {
     Lines,
     Blocks,
     Runs,
@@ -69,13 +69,15 @@ pub(super) struct Joined {
 }
 
 impl Joined {
-    /// `None` where no run of a strip goes on with another one, or they are shorter than a line, or
-    /// elements of so many bytes lie across lines.
+    /// `None` where no run of a strip goes on with another one, or they are shorter than a line,
+    /// those of a last shorter line than so many bytes, or elements of so many bytes lie across
+    /// lines.
     #[inline(always)]
     pub(super) fn new(
         strip: &Strip,
         op: BlockOp,
         element: usize,
+        least_tail: usize,
         destination: *mut u8,
     ) -> Option<Joined> {
         let runs = strip.destination_runs(op)?;
@@ -103,7 +105,7 @@ impl Joined {
         let between = apart.map(|(_, _, step)| step.wrapping_sub(bytes)).min();
         let places = steps.iter().fold(destination.addr(), |places, (_, _, step)| places | step);
         let is_whole = (places | runs.bytes | tail).is_multiple_of(element);
-        let are_lines = runs.bytes >= LINE && (tail == 0 || tail >= LINE);
+        let are_lines = runs.bytes >= LINE && (tail == 0 || tail >= least_tail);
         let any = along[0] != Along::Nothing;
         (any && is_whole && are_lines && strip.pad == 0).then_some(Joined {
             runs,
@@ -114,6 +116,35 @@ impl Joined {
             bytes,
             between: between.filter(|&between| between <= BETWEEN).unwrap_or_default(),
         })
+    }
+
+    /// The direction in which runs go on first.
+    #[inline(always)]
+    pub(super) fn along(&self) -> Along {
+        self.along.0
+    }
+
+    /// The bytes of a run of the last line, if that is a shorter one.
+    #[inline(always)]
+    pub(super) fn tail(&self) -> usize {
+        self.tail
+    }
+
+    /// The last of the runs that go on with each other first, of those that begin with the first
+    /// one of a block and that many behind it.
+    #[inline(always)]
+    pub(super) fn last_of(&self, first: Number, run: usize) -> Number {
+        match self.along.0 {
+            Along::Lines => Number { line: self.lines - 1, run, ..first },
+            Along::Blocks => Number { block: self.blocks - 1, run, ..first },
+            Along::Runs | Along::Nothing => Number { run, ..first },
+        }
+    }
+
+    /// Whether each run of a block goes on with the one before, as far as that has gone on itself.
+    #[inline(always)]
+    pub(super) fn runs_join(&self) -> bool {
+        self.along.0 == Along::Runs || self.along.1 == Along::Runs
     }
 
     /// Whether a run is the first one, and the last one, in the direction in which they go on first.
@@ -128,7 +159,7 @@ impl Joined {
 
     /// The run that ends where one begins.
     #[inline(always)]
-    fn before(&self, number: Number) -> Option<Number> {
+    pub(super) fn before(&self, number: Number) -> Option<Number> {
         let Number { mut line, mut block, mut run } = number;
         for along in [self.along.0, self.along.1, self.along.2] {
             match along {
@@ -146,7 +177,7 @@ impl Joined {
 
     /// The run that begins where one ends.
     #[inline(always)]
-    fn behind(&self, number: Number) -> Option<Number> {
+    pub(super) fn behind(&self, number: Number) -> Option<Number> {
         let Number { mut line, mut block, mut run } = number;
         let is_last = (line + 1 == self.lines, block + 1 == self.blocks);
         for along in [self.along.0, self.along.1, self.along.2] {
@@ -207,7 +238,7 @@ impl Joined {
                     let mut at = 0;
                     if within > 0 {
                         at = LINE - within;
-                        places.ahead.fetch_once::<V>(fetched);
+                        places.ahead.fetch_lines::<V>(1, fetched);
                         fetched = fetched.wrapping_add(LINE);
                         if is_first {
                             // SAFETY: a run that is the first one in its direction.
@@ -222,7 +253,7 @@ impl Joined {
                         }
                     }
                     while at + LINE <= bytes {
-                        places.ahead.fetch_once::<V>(fetched);
+                        places.ahead.fetch_lines::<V>(1, fetched);
                         fetched = fetched.wrapping_add(LINE);
                         for part in (0..LINE).step_by(V::BYTES) {
                             // SAFETY: a vector within the run.
@@ -312,7 +343,7 @@ impl Joined {
 
     /// Where the block of a run is read, and the run written.
     #[inline(always)]
-    fn block(
+    pub(super) fn block(
         &self,
         strip: &Strip,
         number: Number,
@@ -327,7 +358,7 @@ impl Joined {
     /// between two such if that is little: mostly it is written through the caches, and what is
     /// streamed behind it has to wait for these lines.
     #[inline(always)]
-    fn fetch_ends<V: Vector>(&self, start: *mut u8) {
+    pub(super) fn fetch_ends<V: Vector>(&self, start: *mut u8) {
         V::prefetch::<2>(start);
         let end = start.wrapping_add(self.bytes);
         for at in (0..=self.between).step_by(LINE) {

@@ -35,6 +35,7 @@ mod narrow;
 mod packed;
 #[cfg(test)]
 mod random_strips;
+mod rows;
 mod scalar;
 mod squeeze;
 mod transpose;
@@ -53,6 +54,7 @@ use std::ops::Range;
 
 use crate::convert::Conversion;
 use crate::cpu::{Level, Tier};
+use vector::LINE;
 
 /// What a kernel does with each block of a strip.
 ///
@@ -165,9 +167,19 @@ pub enum BlockOp {
 }
 
 impl BlockOp {
-    /// Whether its kernel past the caches knows a [`tail`](Strip::tail).
-    pub(crate) fn may_have_tail(self) -> bool {
-        matches!(self, BlockOp::Copy | BlockOp::Deinterleave { .. })
+    /// If its kernel past the caches knows a [`tail`](Strip::tail): how many bytes of a run that
+    /// has to have. Fewer may be in a line with more than one other run, and would part those that
+    /// they come between.
+    pub(crate) fn least_tail(self) -> Option<usize> {
+        match self {
+            BlockOp::Copy => Some(LINE),
+            // With the words of a whole vector.
+            BlockOp::Deinterleave { ways: ways @ 2..=4, .. } => {
+                usize::try_from(ways).ok().map(|ways| LINE / ways)
+            }
+            BlockOp::Deinterleave { .. } => Some(LINE),
+            _ => None,
+        }
     }
 
     /// Whether its kernels visit the blocks of a strip in the order that they are

@@ -65,7 +65,7 @@ pub(super) trait Vector: Copy {
     /// from which vectors are loaded, or 2, which asks memory for more lines at a time.
     fn prefetch<const LEVEL: u32>(at: *const u8);
 
-    /// The last `count` bytes of this vector, then the first ones of the other one: from 1 to
+    /// The last `count` bytes of this vector, then the first ones of the other one: from 0 to
     /// `BYTES - 1`.
     fn join(self, other: Self, count: usize) -> Self;
 
@@ -111,7 +111,8 @@ pub(super) fn join_by_shifts<V: Vector>(last: V, first: V, count: usize) -> V {
         unsafe { vector.store(bytes.as_mut_ptr()) };
         u128::from_le_bytes(bytes)
     };
-    let joined = bits(last) >> (128 - 8 * count) | bits(first) << (8 * count);
+    let skipped = u32::try_from(128 - 8 * count).unwrap_or_default();
+    let joined = bits(last).unbounded_shr(skipped) | bits(first) << (8 * count);
     // SAFETY: 16 bytes; the CPU has `V`, as there are values of it.
     unsafe { V::load(joined.to_le_bytes().as_ptr()) }
 }

@@ -46,6 +46,15 @@ impl Ahead {
         Self { near, ..Self::default() }
     }
 
+    /// The distances past the caches, as multiples of one at least.
+    #[inline(always)]
+    pub(super) fn by_steps(step: usize) -> Self {
+        let step = step.max(1);
+        let [near, again, far] = [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD]
+            .map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
+        Self { near, is_far: true, far, again }
+    }
+
     /// Fetches what is ahead of an address: the near line to where it is read from, and past
     /// the caches the far ones from memory. Vectors shorter than a line ask for each line several
     /// times as it is; and the shortest ones, whose loops have little room for it, do not ask
@@ -70,6 +79,17 @@ impl Ahead {
     pub(super) fn fetch_once<V: Vector>(self, at: *const u8) {
         V::prefetch::<2>(at.wrapping_add(self.far));
         V::prefetch::<1>(at.wrapping_add(self.near));
+    }
+
+    /// The same of so many lines that are streamed as they are read, wherever they are.
+    #[inline(always)]
+    pub(super) fn fetch_lines<V: Vector>(self, lines: usize, at: *const u8) {
+        for line in 0..lines {
+            let at = at.wrapping_add(line * LINE);
+            V::prefetch::<2>(at.wrapping_add(self.far));
+            V::prefetch::<2>(at.wrapping_add(self.again));
+            V::prefetch::<1>(at.wrapping_add(self.near));
+        }
     }
 
     /// Fetches what is ahead of so many bytes, line by line.

@@ -10,7 +10,7 @@ use super::choose::Leaf;
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
-use super::stores::{LINE, Stores};
+use super::stores::Stores;
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
@@ -345,16 +345,14 @@ fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
         columns: strip.columns,
         ..tail.strip
     };
-    let goes_on = leaf.op.may_have_tail()
-        && leaf.op == tail.op
+    let goes_on = leaf.op == tail.op
         && [leaf, tail].iter().all(|leaf| leaf.hop.is_none() && !leaf.stages.are_there())
         && tail.loops.is_empty()
         && tail.strip.lines == 1
         && tail.strip.columns < strip.columns
         && strip.pad == 0
         && as_long == strip
-        // Shorter ones share lines with more than one other, and would part the others.
-        && tail.strip.destination_runs(tail.op)?.bytes >= LINE;
+        && tail.strip.destination_runs(tail.op)?.bytes >= leaf.op.least_tail()?;
     let bytes = |from: u64, to: u64| {
         usize::try_from((to.wrapping_sub(from).cast_signed() / 8).cast_unsigned()).ok()
     };

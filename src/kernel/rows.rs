@@ -1,0 +1,341 @@
+//! Rows that go on from block to block and are made several at a time, past the caches.
+//!
+//! Words that hold an element of each of some rows are taken apart a line of every row at a time.
+//! Where the rows do not begin at lines of the caches, what is streamed is made of two lines of a
+//! row, the one made before and the one just made, so that each is made once:
+//!
+//! ```text
+//! lines in the destination    |       |       |       |
+//! a row, as it is made            aaaaaaaaBBBBBBBBcc
+//! whole lines of it                   |aaaaBBBB|
+//! and with the row behind it                   |BBBBccDD|
+//! ```
+//!
+//! The last columns, which may be fewer than a line has, are made with anything behind them, and
+//! written with the first line of the next row, which is made for that once more.
+//! [`joined`](super::joined) does this for any runs, and makes each line of each of them for itself.
+
+#![allow(unsafe_code, reason = "streaming stores; docs/architecture.md")]
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::carry::CacheLines;
+use super::joined::{Along, Joined, Number};
+use super::vector::{LINE, Vector};
+use super::walk::Ahead;
+use super::{BlockOp, Runs, Strip, scalar};
+
+/// Rows are made side by side of so many bytes of the source for each of them, then come the other
+/// rows of the same blocks. With fewer, the line before is made once more more often; more are no
+/// longer in the nearest cache, where they are fetched to while as many before them are read.
+const AT_ONCE: usize = 4096;
+
+/// An op whose rows are made side by side.
+pub(super) trait RowsOp<const WAYS: usize> {
+    /// The bytes of an element.
+    const ELEMENT: usize;
+
+    /// A vector of each row.
+    ///
+    /// # Safety
+    ///
+    /// Its words can be read. The CPU has `V`.
+    unsafe fn vectors<V: Vector>(source: *const u8) -> [V; WAYS];
+
+    /// The last elements of each row, so many bytes, which are fewer than a vector has, and
+    /// anything behind them.
+    ///
+    /// # Safety
+    ///
+    /// Their words can be read, and as many bytes as a vector has before the end of these. The CPU
+    /// has `V`.
+    unsafe fn ends<V: Vector>(source: *const u8, bytes: usize) -> [V; WAYS];
+}
+
+/// The rows of a strip.
+pub(super) struct JoinedRows {
+    joined: Joined,
+    /// Those of a block.
+    runs: Runs,
+    /// The blocks that a row goes on through which have whole lines of it, how far it is from one
+    /// to the next in the source, and the bytes that a row has in each.
+    whole: usize,
+    step: usize,
+    bytes: usize,
+    /// What a row has in the block behind them, if there is one.
+    rest: usize,
+}
+
+impl JoinedRows {
+    /// `None` where [`Joined::new`] is, and where rows do not go on from block to block by whole
+    /// lines of the caches.
+    #[inline(always)]
+    pub(super) fn new<const WAYS: usize>(
+        strip: &Strip,
+        op: BlockOp,
+        element: usize,
+        destination: *mut u8,
+    ) -> Option<JoinedRows> {
+        // A last line has words for a vector.
+        let joined = Joined::new(strip, op, element, LINE / WAYS, destination)?;
+        let runs = strip.destination_runs(op)?;
+        let bytes = runs.bytes;
+        let (whole, step, rest) = match joined.along() {
+            Along::Lines => (strip.lines, strip.source_line, joined.tail()),
+            Along::Blocks => (strip.blocks, strip.source_step, 0),
+            Along::Runs | Along::Nothing => return None,
+        };
+        let are_lines = bytes.is_multiple_of(LINE);
+        are_lines.then_some(JoinedRows { joined, runs, whole, step, bytes, rest })
+    }
+
+    /// Does the strip.
+    ///
+    /// # Safety
+    ///
+    /// By the contract of [`kernel`](super) for the strip that this was made for and the op of
+    /// `R`, from the `destination` that it was made for. The CPU has `V`, whose vectors are lines of
+    /// the caches.
+    #[inline(always)]
+    pub(super) unsafe fn run<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let at_once = (WAYS * AT_ONCE / self.step.max(1)).clamp(1, self.whole);
+        // As often as it is far enough to the blocks that come after these.
+        let ahead = Ahead::by_steps(self.step.wrapping_mul(at_once));
+        let by_lines = self.joined.along() == Along::Lines;
+        let (lines, blocks) = if by_lines { (1, strip.blocks) } else { (strip.lines, 1) };
+        for first in (0..self.whole).step_by(at_once) {
+            let among = first..self.whole.min(first + at_once);
+            for line in 0..lines {
+                for block in 0..blocks {
+                    let (row, among) = (Number { line, block, run: 0 }, among.clone());
+                    // SAFETY: some of the blocks of rows of the strip.
+                    unsafe {
+                        self.some::<R, V, WAYS>(strip, row, among, ahead, (source, destination))
+                    };
+                }
+            }
+        }
+    }
+
+    /// Does some of the blocks that rows go on through: `WAYS` rows, or those that there are, from
+    /// that one on. With the first one the beginnings of the rows, with the last one their ends.
+    ///
+    /// # Safety
+    ///
+    /// That of [`run`](JoinedRows::run); the strip has these rows and blocks.
+    #[inline(always)]
+    unsafe fn some<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
+        &self,
+        strip: &Strip,
+        row: Number,
+        among: Range<usize>,
+        ahead: Ahead,
+        (source, destination): (*const u8, *mut u8),
+    ) {
+        let (from, to) = self.joined.block(strip, row, source, destination);
+        let mut before = if let Some(ended) = among.start.checked_sub(1) {
+            let ended = from.wrapping_add(ended.wrapping_mul(self.step));
+            // SAFETY: the words of the last line of the block before, of each row.
+            unsafe { R::vectors::<V>(ended.wrapping_add((self.bytes - LINE) * WAYS)) }
+        } else {
+            // SAFETY: the rows.
+            unsafe { self.begin::<R, V, WAYS>(row, ahead, from, to) }
+        };
+        let is_last = among.end == self.whole;
+        for block in among.start..among.end + usize::from(is_last) {
+            let (start, whole) = (block * self.bytes, self.rest - self.rest % LINE);
+            let end = start + if block < self.whole { self.bytes } else { whole };
+            let from = from.wrapping_add(block.wrapping_mul(self.step));
+            // The first line of the rows has been made.
+            let mut at = if block == 0 { LINE } else { start };
+            // What goes to one row had better be written at once.
+            while at < end {
+                let (from, to) = (from.wrapping_add((at - start) * WAYS), to.wrapping_add(at));
+                let left = (end - at) / LINE;
+                let lines;
+                (before, lines) = if WAYS == 2 && left >= 4 {
+                    // SAFETY: so many lines of each row, and those before them.
+                    (unsafe { self.lines::<R, V, WAYS, 4>(before, ahead, from, to) }, 4)
+                } else if left >= 2 {
+                    // SAFETY: two lines.
+                    (unsafe { self.lines::<R, V, WAYS, 2>(before, ahead, from, to) }, 2)
+                } else {
+                    // SAFETY: one line.
+                    (unsafe { self.lines::<R, V, WAYS, 1>(before, ahead, from, to) }, 1)
+                };
+                at += lines * LINE;
+            }
+        }
+        if is_last {
+            // SAFETY: the rows, and their last whole lines.
+            unsafe { self.end::<R, V, WAYS>(strip, row, before, ahead, (source, destination)) };
+        }
+    }
+
+    /// Writes so many lines of each row, with what is left of those `before`, and returns the last.
+    ///
+    /// # Safety
+    ///
+    /// Their words can be read, and the rows have them, and whole lines of the caches before each
+    /// of their ends. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn lines<R: RowsOp<WAYS>, V: Vector, const WAYS: usize, const LINES: usize>(
+        &self,
+        before: [V; WAYS],
+        ahead: Ahead,
+        from: *const u8,
+        to: *mut u8,
+    ) -> [V; WAYS] {
+        let mut made = [before; LINES];
+        for (line, made) in made.iter_mut().enumerate() {
+            let from = from.wrapping_add(line * LINE * WAYS);
+            // SAFETY: the words of a line of each row.
+            *made = unsafe { R::vectors::<V>(from) };
+            if WAYS > 2 {
+                ahead.fetch_lines::<V>(WAYS, from);
+            }
+        }
+        // No loop that ends early: it is not unrolled, and then the vectors are in memory.
+        for run in 0..WAYS {
+            if run < self.runs.count {
+                let to = to.wrapping_add(run.wrapping_mul(self.runs.stride));
+                // Whole elements, which the compiler cannot know.
+                let within = to.addr() % LINE / R::ELEMENT * R::ELEMENT;
+                let mut before = before[run];
+                for (line, made) in made.iter().enumerate() {
+                    let to = to.wrapping_sub(within).wrapping_add(line * LINE);
+                    // SAFETY: a line of the row, and of the caches.
+                    unsafe { before.join(made[run], within).stream(to) };
+                    before = made[run];
+                    // What four lines of each are made of had better be asked for little by
+                    // little, what one or two of more rows are made of at once.
+                    if WAYS == 2 {
+                        ahead.fetch_lines::<V>(1, from.wrapping_add((run * LINES + line) * LINE));
+                    }
+                }
+            }
+        }
+        made[LINES - 1]
+    }
+
+    /// Writes the first lines of rows, as far as these do not begin within one, and returns them.
+    ///
+    /// # Safety
+    ///
+    /// The rows, of which that one is the first, are read and written there. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn begin<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
+        &self,
+        row: Number,
+        ahead: Ahead,
+        from: *const u8,
+        to: *mut u8,
+    ) -> [V; WAYS] {
+        let Runs { count, stride, .. } = self.runs;
+        // SAFETY: the words of the first line of each row.
+        let firsts = unsafe { R::vectors::<V>(from) };
+        ahead.fetch_lines::<V>(WAYS, from);
+        for run in 0..WAYS {
+            if run < count {
+                let to = to.wrapping_add(run.wrapping_mul(stride));
+                let within = to.addr() % LINE;
+                let goes_on = run > 0 && self.joined.runs_join();
+                if within == 0 {
+                    // SAFETY: a line of the row, and of the caches.
+                    unsafe { firsts[run].stream(to) };
+                } else if !goes_on && self.joined.before(Number { run, ..row }).is_none() {
+                    self.joined.fetch_ends::<V>(to);
+                    // SAFETY: the first bytes of the row, as many as are left of the line.
+                    unsafe { part(firsts[run], 0, LINE - within, to) };
+                }
+            }
+        }
+        firsts
+    }
+
+    /// Writes what is left of rows behind their last whole lines, which are those `before`.
+    ///
+    /// # Safety
+    ///
+    /// That of [`some`](JoinedRows::some).
+    #[inline(always)]
+    unsafe fn end<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
+        &self,
+        strip: &Strip,
+        row: Number,
+        before: [V; WAYS],
+        ahead: Ahead,
+        (source, destination): (*const u8, *mut u8),
+    ) {
+        let Runs { count, stride, .. } = self.runs;
+        let (from, to) = self.joined.block(strip, row, source, destination);
+        let left = self.rest % LINE;
+        let mut last = before;
+        if left > 0 {
+            let from = from.wrapping_add(self.whole.wrapping_mul(self.step));
+            let from = from.wrapping_add((self.rest - left) * WAYS);
+            // SAFETY: the words of the last elements, of a block that has those of a vector.
+            last = unsafe { R::ends::<V>(from, left) };
+            ahead.fetch_lines::<V>(WAYS, from);
+        }
+        // SAFETY: the words of the first line of each row.
+        let firsts = unsafe { R::vectors::<V>(from) };
+        let row_bytes = self.whole * self.bytes + self.rest;
+        for run in 0..WAYS {
+            if run < count {
+                let end = to.wrapping_add(run.wrapping_mul(stride)).wrapping_add(row_bytes);
+                let within = end.wrapping_sub(left).addr() % LINE;
+                if within + left >= LINE {
+                    let line = before[run].join(last[run], within);
+                    // SAFETY: a line of the row, and of the caches.
+                    unsafe { line.stream(end.wrapping_sub(left + within)) };
+                }
+                let over = end.addr() % LINE;
+                if over == 0 {
+                    continue;
+                }
+                let mut ended = before[run];
+                if left > 0 {
+                    ended = ended.join(last[run], LINE - left);
+                }
+                let line = end.wrapping_sub(over);
+                let first = if run + 1 < count.min(WAYS) && self.joined.runs_join() {
+                    firsts[(run + 1) % WAYS]
+                } else if let Some(next) = self.joined.behind(self.joined.last_of(row, run)) {
+                    let (from, _) = self.joined.block(strip, next, source, destination);
+                    // SAFETY: the words of the first line of other rows.
+                    let firsts = unsafe { R::vectors::<V>(from) };
+                    firsts[next.run % WAYS]
+                } else {
+                    // SAFETY: the last bytes of the row.
+                    unsafe { part(ended, LINE - over, over, line) };
+                    continue;
+                };
+                // SAFETY: the line in which the one row ends and the other begins.
+                unsafe { ended.join(first, over).stream(line) };
+            }
+        }
+    }
+}
+
+/// Writes some bytes of a line in the ordinary way, `count` from byte `skip` on.
+///
+/// # Safety
+///
+/// That many bytes can be written, and are no more than are left of the line. The CPU has `V`,
+/// which is a line.
+#[inline(always)]
+unsafe fn part<V: Vector>(vector: V, skip: usize, count: usize, to: *mut u8) {
+    let mut memory = MaybeUninit::<CacheLines<1>>::uninit();
+    let memory = memory.as_mut_ptr().cast::<u8>();
+    // SAFETY: memory for a line.
+    unsafe { vector.store(memory) };
+    // SAFETY: the bytes of the line that belong there.
+    unsafe { scalar::run(memory.wrapping_add(skip), to, count) };
+}
