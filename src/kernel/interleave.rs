@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use super::algorithm::Algorithm;
 use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
-use super::rows::{JoinedRows, RowsOp};
+use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
 use super::vector::{
     LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
@@ -413,15 +413,16 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        if STREAM && WAYS <= 4 && !streams::<V>(strip, destination, strip.row_stride) {
+        if STREAM && !streams::<V>(strip, destination, strip.row_stride) {
             // With shorter vectors, parts of lines of several rows would be under way.
             if V::BYTES == LINE
+                && WAYS <= rows::MOST
                 && let Some(rows) = JoinedRows::new::<WAYS>(strip, Self::op(), WIDTH, destination)
             {
                 // SAFETY: the same strip and op.
                 return unsafe { rows.run::<Self, V, WAYS>(strip, source, destination) };
             }
-            // Each vector of a run takes words of all of them.
+            // Each vector of a run takes words of all of them: too many but of two.
             if WAYS == 2
                 && let Some(joined) = Joined::new(strip, Self::op(), WIDTH, LINE, destination)
             {

@@ -130,8 +130,8 @@ impl Joined {
         self.tail
     }
 
-    /// The last of the runs that go on with each other first, of those that begin with the first
-    /// one of a block and that many behind it.
+    /// The run in which ends, in the direction in which runs go on first, what begins with run
+    /// `run` of the block of `first`.
     #[inline(always)]
     pub(super) fn last_of(&self, first: Number, run: usize) -> Number {
         match self.along.0 {
@@ -207,7 +207,8 @@ impl Joined {
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for the strip that this was made for and the op of
-    /// `R`, from the `destination` that it was made for. The CPU has `V`.
+    /// `R`, from the `destination` that it was made for; a last line has had to have a line of the
+    /// caches. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn run<R: RunOp, V: Vector>(
         &self,
@@ -215,6 +216,7 @@ impl Joined {
         source: *const u8,
         destination: *mut u8,
     ) {
+        debug_assert!(self.tail == 0 || self.tail >= LINE, "{} bytes", self.tail);
         let Runs { count, stride, bytes } = self.runs;
         let strip = &Strip { lines: self.lines, ..*strip };
         let mut places = blocks::<true>(strip, &[], count * bytes);

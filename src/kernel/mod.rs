@@ -167,21 +167,6 @@ pub enum BlockOp {
 }
 
 impl BlockOp {
-    /// If its kernel past the caches knows a [`tail`](Strip::tail): how many bytes of a run that
-    /// has to have. Fewer may be in a line with more than one other run, and would part those that
-    /// they come between.
-    pub(crate) fn least_tail(self) -> Option<usize> {
-        match self {
-            BlockOp::Copy => Some(LINE),
-            // With the words of a whole vector.
-            BlockOp::Deinterleave { ways: ways @ 2..=4, .. } => {
-                usize::try_from(ways).ok().map(|ways| LINE / ways)
-            }
-            BlockOp::Deinterleave { .. } => Some(LINE),
-            _ => None,
-        }
-    }
-
     /// Whether its kernels visit the blocks of a strip in the order that they are
     /// told. That has to be all of them, and each once.
     pub(crate) fn goes_by_order(self) -> bool {
@@ -307,6 +292,25 @@ impl Strip {
                 .wrapping_mul(self.destination_line)
                 .wrapping_add(block.wrapping_mul(self.destination_step)),
         }
+    }
+
+    /// The fewest bytes of a run of its [`tail`](Strip::tail), if the kernel of a tier past the caches
+    /// knows one. In a line with a shorter run there may be more than one other, and it would part
+    /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
+    pub(crate) fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
+        let BlockOp::Deinterleave { ways, .. } = op else {
+            return (op == BlockOp::Copy).then_some(LINE);
+        };
+        let has_lines = match tier.level() {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => true,
+            _ => false,
+        };
+        let ways = usize::try_from(ways).ok()?;
+        let by_rows = has_lines
+            && ways <= rows::MOST
+            && self.destination_runs(op)?.bytes.is_multiple_of(LINE);
+        Some(if by_rows { LINE / ways.max(1) } else { LINE })
     }
 
     /// The line of fewer columns behind the others, which begins where one more of them would.

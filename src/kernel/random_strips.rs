@@ -103,7 +103,7 @@ impl Random {
         let blocks = 1 + self.below((room / lines).clamp(1, most_blocks));
 
         let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
-        if op.least_tail().is_some() && columns > 1 && self.one_in(3) {
+        if strip.least_tail(op, Tier::SCALAR).is_some() && columns > 1 && self.one_in(3) {
             strip.tail = 1 + self.below(columns - 1);
         }
         let lines = lines + usize::from(strip.tail > 0);

@@ -26,9 +26,13 @@ use super::vector::{LINE, Vector};
 use super::walk::Ahead;
 use super::{BlockOp, Runs, Strip, scalar};
 
-/// Rows are made side by side of so many bytes of the source for each of them, then come the other
-/// rows of the same blocks. With fewer, the line before is made once more more often; more are no
-/// longer in the nearest cache, where they are fetched to while as many before them are read.
+/// The most rows that are made side by side: as many vectors as these have lines under way fit
+/// into registers.
+pub(super) const MOST: usize = 4;
+
+/// For each row, some blocks are done that lie in so many bytes of the source together, then the
+/// same of the other rows. With fewer, the line before the first of them is made a second time more
+/// often; with more, what was fetched into the nearest cache is gone when its turn comes.
 const AT_ONCE: usize = 4096;
 
 /// An op whose rows are made side by side.
@@ -104,8 +108,9 @@ impl JoinedRows {
         source: *const u8,
         destination: *mut u8,
     ) {
+        debug_assert_eq!(V::BYTES, LINE, "what a row is made of");
         let at_once = (WAYS * AT_ONCE / self.step.max(1)).clamp(1, self.whole);
-        // As often as it is far enough to the blocks that come after these.
+        // The same place of the blocks that come after these, or of later ones.
         let ahead = Ahead::by_steps(self.step.wrapping_mul(at_once));
         let by_lines = self.joined.along() == Along::Lines;
         let (lines, blocks) = if by_lines { (1, strip.blocks) } else { (strip.lines, 1) };
@@ -128,7 +133,8 @@ impl JoinedRows {
     ///
     /// # Safety
     ///
-    /// That of [`run`](JoinedRows::run); the strip has these rows and blocks.
+    /// That of [`run`](JoinedRows::run); the strip has these rows, and there are some such blocks,
+    /// all of them among the `whole` ones.
     #[inline(always)]
     unsafe fn some<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
         &self,
@@ -182,8 +188,9 @@ impl JoinedRows {
     ///
     /// # Safety
     ///
-    /// Their words can be read, and the rows have them, and whole lines of the caches before each
-    /// of their ends. The CPU has `V`.
+    /// Their words can be read. So many lines of each row are left at `to`, which is a line or more
+    /// behind its beginning and where an element begins; the last one before it is that of `before`.
+    /// The CPU has `V`, which is a line.
     #[inline(always)]
     unsafe fn lines<R: RowsOp<WAYS>, V: Vector, const WAYS: usize, const LINES: usize>(
         &self,
@@ -228,7 +235,8 @@ impl JoinedRows {
     ///
     /// # Safety
     ///
-    /// The rows, of which that one is the first, are read and written there. The CPU has `V`.
+    /// The rows, of which that one is the first, are read and written there, and have a line or more.
+    /// The CPU has `V`, which is a line.
     #[inline(always)]
     unsafe fn begin<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
         &self,
@@ -241,18 +249,18 @@ impl JoinedRows {
         // SAFETY: the words of the first line of each row.
         let firsts = unsafe { R::vectors::<V>(from) };
         ahead.fetch_lines::<V>(WAYS, from);
-        for run in 0..WAYS {
+        for (run, &first) in firsts.iter().enumerate() {
             if run < count {
                 let to = to.wrapping_add(run.wrapping_mul(stride));
                 let within = to.addr() % LINE;
                 let goes_on = run > 0 && self.joined.runs_join();
                 if within == 0 {
                     // SAFETY: a line of the row, and of the caches.
-                    unsafe { firsts[run].stream(to) };
+                    unsafe { first.stream(to) };
                 } else if !goes_on && self.joined.before(Number { run, ..row }).is_none() {
                     self.joined.fetch_ends::<V>(to);
                     // SAFETY: the first bytes of the row, as many as are left of the line.
-                    unsafe { part(firsts[run], 0, LINE - within, to) };
+                    unsafe { part(first, 0, LINE - within, to) };
                 }
             }
         }

@@ -31,7 +31,8 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
 pub(super) struct Ahead {
     near: usize,
     /// Past the caches only: whether the source is in memory; otherwise nothing is fetched, but
-    /// by [`fetch_once`](Ahead::fetch_once) and for the shortest vectors. And how far ahead is
+    /// by [`fetch_once`](Ahead::fetch_once), [`fetch_lines`](Ahead::fetch_lines) and for the
+    /// shortest vectors. And how far ahead is
     /// what is fetched from there, twice, as the second-level cache does not take all that it is
     /// asked for.
     is_far: bool,
@@ -46,13 +47,13 @@ impl Ahead {
         Self { near, ..Self::default() }
     }
 
-    /// The distances past the caches, as multiples of one at least.
+    /// The distances past the caches, each rounded up to a multiple of `step`.
     #[inline(always)]
     pub(super) fn by_steps(step: usize) -> Self {
         let step = step.max(1);
         let [near, again, far] = [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD]
             .map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
-        Self { near, is_far: true, far, again }
+        Self { near, far, again, ..Self::default() }
     }
 
     /// Fetches what is ahead of an address: the near line to where it is read from, and past
@@ -81,7 +82,7 @@ impl Ahead {
         V::prefetch::<1>(at.wrapping_add(self.near));
     }
 
-    /// The same of so many lines that are streamed as they are read, wherever they are.
+    /// Fetches what is ahead of so many lines past the caches, wherever it is, from memory twice.
     #[inline(always)]
     pub(super) fn fetch_lines<V: Vector>(self, lines: usize, at: *const u8) {
         for line in 0..lines {

@@ -11,6 +11,7 @@ use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
+use crate::Tier;
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
@@ -274,7 +275,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             }
             let stream = past_the_caches(&first, stores);
             if stream {
-                take_tail(&mut first, &mut rest);
+                take_tail(&mut first, &mut rest, stores.tier);
             }
             let run = kernel::kernel(first.op, stores.tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
@@ -325,9 +326,9 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
 
 /// Takes the leaf whose kernel goes on with the lines of another one, in shorter runs, if it is
 /// among some: what is written past the caches then needs not end between the two.
-fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>) {
+fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>, tier: Tier) {
     let found =
-        others.iter().enumerate().find_map(|(i, tail)| Some((i, steps_to_tail(leaf, tail)?)));
+        others.iter().enumerate().find_map(|(i, tail)| Some((i, steps_to_tail(leaf, tail, tier)?)));
     if let Some((i, steps)) = found {
         (leaf.strip.source_line, leaf.strip.destination_line) = steps;
         leaf.strip.tail = others.remove(i).strip.columns;
@@ -336,7 +337,7 @@ fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>) {
 
 /// How far it is from line to line of a leaf, where another one is the line behind these, of fewer
 /// columns.
-fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
+fn steps_to_tail(leaf: &Leaf, tail: &Leaf, tier: Tier) -> Option<(usize, usize)> {
     let strip = leaf.strip;
     let as_long = Strip {
         lines: strip.lines,
@@ -352,7 +353,7 @@ fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
         && tail.strip.columns < strip.columns
         && strip.pad == 0
         && as_long == strip
-        && tail.strip.destination_runs(tail.op)?.bytes >= leaf.op.least_tail()?;
+        && tail.strip.destination_runs(tail.op)?.bytes >= strip.least_tail(leaf.op, tier)?;
     let bytes = |from: u64, to: u64| {
         usize::try_from((to.wrapping_sub(from).cast_signed() / 8).cast_unsigned()).ok()
     };
@@ -384,7 +385,6 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Tier;
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
@@ -477,16 +477,16 @@ mod tests {
             leaf
         };
         let (alike, last) = (lines(128, 3, 0), lines(70, 1, 384));
-        assert_eq!(steps_to_tail(&alike, &last), Some((256, 128)));
+        assert_eq!(steps_to_tail(&alike, &last, Tier::SCALAR), Some((256, 128)));
         // One line has the steps to the other one.
         let mut one = lines(128, 1, 0);
         (one.strip.source_line, one.strip.destination_line) = (0, 0);
-        assert_eq!(steps_to_tail(&one, &lines(70, 1, 128)), Some((256, 128)));
+        assert_eq!(steps_to_tail(&one, &lines(70, 1, 128), Tier::SCALAR), Some((256, 128)));
 
         let refused = |change: fn(&mut Leaf)| {
             let mut other = last.clone();
             change(&mut other);
-            assert_eq!(steps_to_tail(&alike, &other), None, "{other:?}");
+            assert_eq!(steps_to_tail(&alike, &other, Tier::SCALAR), None, "{other:?}");
         };
         refused(|leaf| leaf.destination += 8);
         refused(|leaf| leaf.source -= 8);
@@ -502,7 +502,7 @@ mod tests {
         let mut fill = alike.clone();
         fill.op = BlockOp::Fill;
         let other = Leaf { op: BlockOp::Fill, ..last };
-        assert_eq!(steps_to_tail(&fill, &other), None);
+        assert_eq!(steps_to_tail(&fill, &other, Tier::SCALAR), None);
     }
 
     #[test]
