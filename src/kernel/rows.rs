@@ -121,7 +121,7 @@ impl JoinedRows {
                     let (row, among) = (Number { line, block, run: 0 }, among.clone());
                     // SAFETY: some of the blocks of rows of the strip.
                     unsafe {
-                        self.some::<R, V, WAYS>(strip, row, among, ahead, (source, destination))
+                        self.stretch::<R, V, WAYS>(strip, row, among, ahead, (source, destination))
                     };
                 }
             }
@@ -136,7 +136,7 @@ impl JoinedRows {
     /// That of [`run`](JoinedRows::run); the strip has these rows, and there are some such blocks,
     /// all of them among the `whole` ones.
     #[inline(always)]
-    unsafe fn some<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
+    unsafe fn stretch<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
         &self,
         strip: &Strip,
         row: Number,
@@ -271,7 +271,7 @@ impl JoinedRows {
     ///
     /// # Safety
     ///
-    /// That of [`some`](JoinedRows::some).
+    /// That of [`stretch`](JoinedRows::stretch).
     #[inline(always)]
     unsafe fn end<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
         &self,
