@@ -32,9 +32,8 @@ pub(super) struct Ahead {
     near: usize,
     /// Past the caches only: whether the source is in memory; otherwise nothing is fetched, but
     /// by [`fetch_once`](Ahead::fetch_once), [`fetch_lines`](Ahead::fetch_lines) and for the
-    /// shortest vectors. And how far ahead is
-    /// what is fetched from there, twice, as the second-level cache does not take all that it is
-    /// asked for.
+    /// shortest vectors. And how far ahead is what is fetched from there, twice, as the
+    /// second-level cache does not take all that it is asked for.
     is_far: bool,
     far: usize,
     again: usize,
@@ -96,16 +95,13 @@ impl Ahead {
     /// Fetches what is ahead of so many bytes, line by line.
     #[inline(always)]
     pub(super) fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {
-        if STREAM && !self.is_far {
-            return;
-        }
-        for line in 0..bytes.div_ceil(LINE) {
-            let at = at.wrapping_add(line * LINE);
-            if STREAM {
-                V::prefetch::<2>(at.wrapping_add(self.far));
-                V::prefetch::<2>(at.wrapping_add(self.again));
+        let lines = bytes.div_ceil(LINE);
+        if !STREAM {
+            for line in 0..lines {
+                V::prefetch::<1>(at.wrapping_add(line * LINE).wrapping_add(self.near));
             }
-            V::prefetch::<1>(at.wrapping_add(self.near));
+        } else if self.is_far {
+            self.fetch_lines::<V>(lines, at);
         }
     }
 }
