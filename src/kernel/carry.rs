@@ -23,7 +23,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::vector::{LINE, Vector, put};
+use super::vector::{LINE, PAGE, Vector, put};
 use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
@@ -32,7 +32,6 @@ use super::{BlockOp, Place, Runs, Strip, scalar};
 /// the lines at the ends of its runs, is made in one: a block, and others as far as they go on
 /// with it.
 const MADE: usize = 4;
-const PAGE: usize = 4096;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
 /// go on with them. With `MADE` that is 32 KiB of the stack, and a page at most to begin where one

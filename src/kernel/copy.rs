@@ -5,6 +5,7 @@
 use super::algorithm::Algorithm;
 use super::joined::{Joined, RunOp};
 use super::scalar::{self, from, to};
+use super::turns::{self, ByTurns, Side};
 use super::vector::{LINE, STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
@@ -58,20 +59,25 @@ impl<const STREAM: bool> CopyRun<STREAM> {
         source: *const u8,
         destination: *mut u8,
     ) {
+        let bytes = strip.columns;
+        // SAFETY: the same strip and op.
+        if STREAM && unsafe { turns::run::<Self, V, 1>(strip, bytes, source, destination) } {
+            return;
+        }
         let is_whole = STREAM
             && strip.columns >= V::BYTES
             && has_whole_end::<V>(strip, strip.columns)
             && streams::<V>(strip, destination, 0);
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
-            let (ahead, kept) = (places.ahead, places.kept());
+            let ahead = places.ahead;
             let (source, destination) = place.of(source, destination);
-            if is_whole && kept.is_none() {
+            if is_whole {
                 let rest = strip.columns % V::BYTES;
                 let count = strip.columns - rest;
                 // SAFETY: a block of the strip has `columns` bytes on both sides; the
                 // CPU has `V`.
-                unsafe { copy_run::<V, STREAM>(source, destination, count, ahead, None) };
+                unsafe { copy_run::<V, STREAM>(source, destination, count, ahead) };
                 let mut to = destination.wrapping_add(count);
                 let end = destination.wrapping_add(strip.columns + strip.pad);
                 if rest > 0 {
@@ -87,10 +93,20 @@ impl<const STREAM: bool> CopyRun<STREAM> {
             }
             // SAFETY: a block of the strip has `columns` bytes on both sides; the
             // CPU has `V`.
-            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead, kept) };
+            unsafe { copy_run::<V, STREAM>(source, destination, strip.columns, ahead) };
             // SAFETY: and `pad` behind them.
             unsafe { scalar::fill(destination.wrapping_add(strip.columns), 0, strip.pad) };
         }
+    }
+}
+
+impl<const STREAM: bool> ByTurns<1> for CopyRun<STREAM> {
+    const ROWS: Side = Side::Source;
+
+    #[inline(always)]
+    unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; 1] {
+        // SAFETY: a vector of the run.
+        [unsafe { V::load(source) }]
     }
 }
 
@@ -103,9 +119,7 @@ impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
 }
 
 /// Copies a run of bytes, of which streaming writes all that is in whole
-/// vectors, fetching what is `ahead` of it. A run that is `kept` it does not stream but for
-/// what is left behind each [`STRAIGHT`] bytes from an aligned place on, and fetches the lines
-/// so far ahead of it in the destination.
+/// vectors, fetching what is `ahead` of it.
 ///
 /// # Safety
 ///
@@ -116,7 +130,6 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     destination: *mut u8,
     count: usize,
     ahead: Ahead,
-    kept: Option<usize>,
 ) {
     if count < 16 {
         // SAFETY: by the contract of this function.
@@ -139,14 +152,8 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
     while STREAM && at + STRAIGHT <= count {
         let (from, to) = (source.wrapping_add(at), destination.wrapping_add(at));
-        if let Some(kept) = kept {
-            Ahead::near(kept).fetch_bytes::<V, false>(to, STRAIGHT);
-            // SAFETY: so many bytes of the run.
-            unsafe { copy_straight::<V, false>(from, to, ahead) };
-        } else {
-            // SAFETY: so many bytes of the run, to an aligned place.
-            unsafe { copy_straight::<V, true>(from, to, ahead) };
-        }
+        // SAFETY: so many bytes of the run, to an aligned place.
+        unsafe { stream_straight::<V>(from, to, ahead) };
         at += STRAIGHT;
     }
     while !STREAM && at + STRAIGHT <= count {
@@ -187,25 +194,19 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
 }
 
-/// Copies [`STRAIGHT`] bytes past the caches, or as a run that is kept of many that are not,
-/// each vector after fetching what is `ahead` of it.
+/// Copies [`STRAIGHT`] bytes past the caches, each vector after fetching what is `ahead` of it.
 ///
 /// # Safety
 ///
-/// So many bytes can be read and written, and for `STREAM` they are aligned for `V`. The
-/// CPU has `V`.
+/// So many bytes can be read and written, and they are aligned for `V`. The CPU has `V`.
 #[inline(always)]
-unsafe fn copy_straight<V: Vector, const STREAM: bool>(
-    source: *const u8,
-    destination: *mut u8,
-    ahead: Ahead,
-) {
+unsafe fn stream_straight<V: Vector>(source: *const u8, destination: *mut u8, ahead: Ahead) {
     for at in (0..STRAIGHT).step_by(V::BYTES) {
         ahead.fetch::<V, true>(source.wrapping_add(at));
         // SAFETY: one of the vectors of these bytes.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         // SAFETY: the same place in the destination.
-        unsafe { put::<V, STREAM>(vector, destination.wrapping_add(at)) };
+        unsafe { vector.stream(destination.wrapping_add(at)) };
     }
 }
 

@@ -9,6 +9,7 @@ use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
+use super::turns::{self, ByTurns, Side};
 use super::vector::{
     LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
     weave,
@@ -72,30 +73,28 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
         }
+        let bytes = strip.columns * WIDTH;
+        // SAFETY: the same strip and op.
+        if STREAM && unsafe { turns::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
+            return;
+        }
         let full = strip.rows == WAYS;
+        // From memory, vectors as long as a line had better come one by one.
+        let is_straight = stream && full && !(strip.is_far && V::BYTES >= LINE);
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
-            let kept = if stream { places.kept() } else { None };
-            let stream = stream && kept.is_none();
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
             let mut column = 0;
-            if (!STREAM || kept.is_some()) && full {
-                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
-                    let to = destination.wrapping_add(column * WAYS * WIDTH);
-                    let at = column * WIDTH;
-                    // SAFETY: so many columns of each row, and their words.
-                    unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
-                    rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
-                    if let Some(kept) = kept {
-                        Ahead::near(kept).fetch_bytes::<V, false>(to, STRAIGHT);
-                    }
-                    column += STRAIGHT / WAYS / WIDTH;
-                }
+            while !STREAM && full && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
+                let to = destination.wrapping_add(column * WAYS * WIDTH);
+                let at = column * WIDTH;
+                // SAFETY: so many columns of each row, and their words.
+                unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
+                rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
+                column += STRAIGHT / WAYS / WIDTH;
             }
-            // From memory, vectors as long as a line had better come one by one.
-            let is_straight = stream && full && !(strip.is_far && V::BYTES >= LINE);
             while STREAM && is_straight && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                 let to = destination.wrapping_add(column * WAYS * WIDTH);
                 // SAFETY: so many columns of each row, and their words, to an aligned place.
@@ -193,6 +192,18 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
         // SAFETY: `pad` bytes follow the words of the block.
         unsafe { scalar::fill(end, 0, strip.pad) };
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
+    for Interleave<WAYS, BITS, WIDTH, STREAM>
+{
+    const ROWS: Side = Side::Source;
+
+    #[inline(always)]
+    unsafe fn made<V: Vector>(strip: &Strip, source: *const u8) -> [V; WAYS] {
+        // SAFETY: a vector of each row, of which none is missing.
+        weave::<V, WAYS, BITS>(unsafe { Rows::<WAYS>::new(source, strip).load::<V>(0, true) })
     }
 }
 
@@ -475,14 +486,17 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // SAFETY: the same strip and op, with columns for a vector.
             return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
+        let bytes = strip.columns * WIDTH;
+        // SAFETY: the same strip and op.
+        if STREAM && unsafe { turns::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
+            return;
+        }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
-            let kept = if stream { places.kept() } else { None };
-            let stream = stream && kept.is_none();
             let (source, destination) = place.of(source, destination);
             let mut column = 0;
-            if (!STREAM || kept.is_some()) && strip.rows == WAYS {
+            if !STREAM && strip.rows == WAYS {
                 while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
                     let from = source.wrapping_add(column * WAYS * WIDTH);
                     let to = destination.wrapping_add(column * WIDTH);
@@ -490,12 +504,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
                     ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
-                    if let Some(near) = kept {
-                        for row in 0..WAYS {
-                            let to = to.wrapping_add(row.wrapping_mul(stride));
-                            Ahead::near(near).fetch_bytes::<V, false>(to, STRAIGHT / WAYS);
-                        }
-                    }
                     column += STRAIGHT / WAYS / WIDTH;
                 }
                 if column == strip.columns {
@@ -624,6 +632,18 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 unsafe { copy_line::<V, true>(from, to.wrapping_add(line)) };
             }
         }
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
+    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+{
+    const ROWS: Side = Side::Destination;
+
+    #[inline(always)]
+    unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; WAYS] {
+        // SAFETY: the words of a vector of each row.
+        unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) })
     }
 }
 

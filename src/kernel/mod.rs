@@ -40,6 +40,7 @@ mod scalar;
 mod squeeze;
 mod transpose;
 mod turn;
+mod turns;
 mod vector;
 mod walk;
 
@@ -275,9 +276,8 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Both sides of what it is a part of are too large for the farther cache. A hint.
     pub(crate) is_far: bool,
-    /// Where it is written past the caches: one of so many blocks of a line is not, none if 0.
-    /// A hint.
-    pub(crate) kept_one_of: usize,
+    /// Where it is written past the caches: some pages of the destination are not. A hint.
+    pub(crate) pages_by_turns: bool,
 }
 
 impl Strip {

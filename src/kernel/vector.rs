@@ -248,6 +248,9 @@ pub(super) const STRAIGHT: usize = 512;
 /// The bytes of a line of the caches.
 pub(super) const LINE: usize = 64;
 
+/// And of what prefetchers do not look beyond.
+pub(super) const PAGE: usize = 4096;
+
 /// Vectors from one place on.
 ///
 /// # Safety

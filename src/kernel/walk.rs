@@ -19,11 +19,6 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     near: Further,
     far: Further,
     again: Further,
-    /// From one block that is written through the caches all the same to the one after the
-    /// next, in the destination.
-    kept: Further,
-    /// The blocks of a line up to the last such one.
-    among: usize,
 }
 
 /// How far it is, in bytes, from what is read or written to what is fetched meanwhile.
@@ -147,10 +142,6 @@ pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 const AGAIN_AHEAD: usize = 16384;
 
-/// While one block is written through the caches, the lines of the one after the next of
-/// them are fetched, which may be in no cache.
-const KEPT_AHEAD: usize = 2;
-
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
 pub(super) fn blocks<'a, const STREAM: bool>(
@@ -159,14 +150,6 @@ pub(super) fn blocks<'a, const STREAM: bool>(
     bytes: usize,
 ) -> Blocks<'a, STREAM> {
     let bytes = bytes.max(1);
-    let among = strip.blocks - strip.blocks.checked_rem(strip.kept_one_of).unwrap_or_default();
-    // The destination, as if it were a source.
-    let written = Strip {
-        blocks: among,
-        source_line: strip.destination_line,
-        source_step: strip.destination_step,
-        ..*strip
-    };
     Blocks {
         strip,
         line: 0,
@@ -176,24 +159,6 @@ pub(super) fn blocks<'a, const STREAM: bool>(
         near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
         far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
         again: Further::new(strip, AGAIN_AHEAD.div_ceil(bytes)),
-        kept: Further::new(&written, KEPT_AHEAD * strip.kept_one_of),
-        among,
-    }
-}
-
-impl<const STREAM: bool> Blocks<'_, STREAM> {
-    /// Past the caches, if the block last returned is written through them all the same: how
-    /// far it is, in the destination, to the one whose lines are fetched meanwhile.
-    #[inline(always)]
-    pub(super) fn kept(&self) -> Option<usize> {
-        let Strip { lines, kept_one_of, .. } = *self.strip;
-        if !STREAM || !self.block.is_multiple_of(kept_one_of) {
-            return None;
-        }
-        let before = self.line.wrapping_mul(self.among).wrapping_add(self.block - 1);
-        let is_there =
-            before.wrapping_add(KEPT_AHEAD * kept_one_of) < lines.wrapping_mul(self.among);
-        Some(if is_there { self.kept.from(self.block - 1, self.among) } else { 0 })
     }
 }
 

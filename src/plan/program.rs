@@ -289,7 +289,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 strip.next = usize::try_from(bytes).unwrap_or_default();
                 strip.is_far = stores.are_far();
             }
-            strip.kept_one_of = if stream { stores.kept_one_of(&strip, op) } else { 0 };
+            strip.pages_by_turns = stream && stores.by_turns(op);
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, stores.tier, false)?);
             }
@@ -432,7 +432,7 @@ mod tests {
                 call.strip.by_destination(),
                 call.order,
                 streams,
-                call.strip.kept_one_of,
+                call.strip.pages_by_turns,
                 call.strip.is_far,
             )
         };
@@ -441,10 +441,16 @@ mod tests {
         assert!(order != sorted && order.len() == sorted.len() && !streams);
         let (sorted, order, streams, ..) = call(mib + 1);
         assert!(order == sorted && !streams);
-        let (_, order, streams, kept_one_of, is_far) = call(14 * mib);
-        assert_eq!((order.len(), streams, kept_one_of, is_far), (0, true, 4, false));
-        let (_, order, streams, kept_one_of, is_far) = call(24 * mib);
-        assert_eq!((order.len(), streams, kept_one_of, is_far), (0, true, 0, true));
+        for (both_bytes, expected) in [
+            (14 * mib, (true, true, false)),
+            (19 * mib - 1, (true, true, false)),
+            (19 * mib, (true, false, false)),
+            (24 * mib, (true, false, true)),
+        ] {
+            let (_, order, streams, by_turns, is_far) = call(both_bytes);
+            assert_eq!((streams, by_turns, is_far), expected, "{both_bytes} bytes");
+            assert!(order.is_empty());
+        }
     }
 
     #[test]

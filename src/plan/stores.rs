@@ -14,19 +14,12 @@ const RUNS: u64 = 14 << 20;
 
 /// With fewer bytes than this on both sides together, the farther cache has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
-/// then; and some runs are not written past that cache, which takes them while memory takes the
-/// others.
+/// then.
 const FAR: u64 = 24 << 20;
 
-/// One of so many blocks of a line, or of all where it has fewer: the same columns or rows in
-/// every line, so that these are written in one way from end to end.
-const KEPT_ONE_OF: usize = 4;
-
-/// What is written through the caches must not look to prefetchers as if it went on where
-/// they are passed by: it is parts of strips of so many bytes at least, and no runs that
-/// follow each other within a page.
-const KEPT_OF: usize = 32 << 10;
-const PAGE: usize = 4096;
+/// And below this, some pages of the destination are not written past that cache, which takes
+/// these while memory takes the others.
+const BY_TURNS: u64 = 19 << 20;
 
 /// With more bytes than this on both sides together, the second-level cache has no room for
 /// them, and blocks that are not written past the caches are visited in the order of the
@@ -89,24 +82,10 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= RUNS)
     }
 
-    /// Where one of so many blocks of a line of a strip, which is written past the caches, is
-    /// not; 0 for none. Who asks for that gets it for all of them.
-    pub(super) fn kept_one_of(self, strip: &Strip, op: BlockOp) -> usize {
-        let has_room = self.asked.is_none() && self.both_bytes < FAR;
-        if !has_room || !op.goes_by_order() || strip.blocks < 2 {
-            return 0;
-        }
-        let bytes_of = |blocks: usize| {
-            let runs = strip.destination_runs(op)?;
-            runs.count.checked_mul(runs.bytes)?.checked_mul(blocks)
-        };
-        let step = strip.destination_step.cast_signed().unsigned_abs();
-        let are_one_run = bytes_of(1).and_then(|bytes| bytes.checked_add(strip.pad)) >= Some(step);
-        let all = strip.blocks.checked_mul(strip.lines).and_then(bytes_of);
-        if all < Some(KEPT_OF) || are_one_run && step < PAGE {
-            return 0;
-        }
-        KEPT_ONE_OF.min(strip.blocks)
+    /// Whether an op that writes past the caches leaves out some pages. Who asks for such stores
+    /// gets them for all of them.
+    pub(super) fn by_turns(self, op: BlockOp) -> bool {
+        self.asked.is_none() && self.both_bytes < BY_TURNS && op.goes_by_order()
     }
 
     /// Whether the sides are too large for the farther cache.

@@ -1,0 +1,307 @@
+//! Some pages of the destination through the caches, the others past them.
+//!
+//! Where both sides have little more bytes than the farther cache has room for, memory and that
+//! cache then take the stores together. By pages, because prefetchers follow what is stored
+//! through the caches to the end of its page, and must find no line there that is not.
+//!
+//! A core lets go of stores in their order, and has room for some dozens that wait. Those of
+//! variables that the compiler keeps in memory are among them: 16 of these for each 512 bytes
+//! make it a third slower (docs/performance.md). So these loops are apart from the other ones,
+//! and have few variables.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::Strip;
+use super::vector::{LINE, PAGE, Vector, put, streams};
+
+/// An op of which [`run`] makes `WAYS` vectors of as many.
+pub(super) trait ByTurns<const WAYS: usize> {
+    /// Where the rows of a block are: a vector of each is read, or written. On the other side are
+    /// as many vectors after one another.
+    const ROWS: Side;
+
+    /// Makes the vectors that are written.
+    ///
+    /// # Safety
+    ///
+    /// A vector of each row can be read, or as many after one another. The CPU has `V`.
+    unsafe fn made<V: Vector>(strip: &Strip, source: *const u8) -> [V; WAYS];
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Source,
+    Destination,
+}
+
+/// So many vectors are made at once: as registers hold, with others.
+const AT_ONCE: usize = 8;
+
+/// Along the destination, so many blocks are done in all lines before those that follow them; and
+/// the source is fetched into the second-level cache, so many bytes ahead.
+const GROUP: usize = 4;
+const AHEAD: usize = PAGE;
+
+/// Blocks that follow each other at steps below this in the destination, but with gaps, go to the
+/// same pages in several lines.
+const NARROW: usize = PAGE / 2;
+
+/// Does a strip, if `A` can do it by turns: each row or run has whole vectors, so many bytes, and
+/// begins where one is streamed to.
+///
+/// # Safety
+///
+/// The strip can be read and written; the op is that of `A`. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
+    strip: &Strip,
+    row_bytes: usize,
+    source: *const u8,
+    destination: *mut u8,
+) -> bool {
+    let (row_stride, run_bytes) = match A::ROWS {
+        Side::Source => (0, row_bytes * WAYS),
+        Side::Destination => (strip.row_stride, row_bytes),
+    };
+    // With shorter vectors, parts of lines of several rows would be under way, or few lines of each.
+    let has_lines = A::ROWS == Side::Source || V::BYTES >= LINE;
+    let is_whole = (WAYS == 1 || strip.rows == WAYS)
+        && strip.pad == 0
+        && row_bytes.is_multiple_of(V::BYTES)
+        && streams::<V>(strip, destination, row_stride);
+    if !strip.pages_by_turns || !has_lines || !is_whole {
+        return false;
+    }
+    let distance = |step: usize| step.cast_signed().unsigned_abs();
+    let farther = |a, b| distance(a).max(distance(b));
+    let step = distance(strip.destination_step);
+    let is_narrow = (run_bytes + 1..NARROW).contains(&step);
+    let is_nearer = farther(strip.source_line, strip.destination_line)
+        < farther(strip.source_step, strip.destination_step);
+    let (lines, blocks) = (
+        Steps::new(strip.lines, strip.source_line, strip.destination_line),
+        Steps::new(strip.blocks, strip.source_step, strip.destination_step),
+    );
+    let is_along = strip.lines > 1 && (is_narrow || is_nearer);
+    let loops = if is_along { [blocks, lines] } else { [lines, blocks] };
+    let group = if is_along && (WAYS == 1 || A::ROWS == Side::Destination) { GROUP } else { 0 };
+    // SAFETY: the strip, its blocks in one order or another.
+    unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, group, source, destination) };
+    true
+}
+
+/// One of the loops around a block.
+struct Steps {
+    count: usize,
+    source: usize,
+    destination: usize,
+}
+
+impl Steps {
+    #[inline(always)]
+    fn new(count: usize, source: usize, destination: usize) -> Self {
+        Self { count, source, destination }
+    }
+}
+
+/// Does the blocks of two loops: so many turns of the inner one in all turns of the outer one,
+/// where what is ahead is fetched; with 0, all of them, and it is not.
+///
+/// # Safety
+///
+/// As [`run`], and it found that `A` can do it.
+#[inline(always)]
+unsafe fn walk<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
+    strip: &Strip,
+    row_bytes: usize,
+    [outer, inner]: [Steps; 2],
+    group: usize,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let at_once = const { AT_ONCE / WAYS * V::BYTES };
+    let (of_source, of_destination) = match A::ROWS {
+        Side::Source => (1, WAYS),
+        Side::Destination => (WAYS, 1),
+    };
+    let (mut source_group, mut destination_group) = (source, destination);
+    let mut left_blocks = inner.count;
+    while left_blocks > 0 {
+        let blocks = if group > 0 { left_blocks.min(group) } else { left_blocks };
+        let (mut source_line, mut destination_line) = (source_group, destination_group);
+        for _ in 0..outer.count {
+            let (mut source_block, mut destination_block) = (source_line, destination_line);
+            for _ in 0..blocks {
+                let (mut from, mut to) = (source_block, destination_block);
+                let mut left = row_bytes;
+                while left > 0 {
+                    let is_piece =
+                        left >= at_once && is_within_pages::<A, WAYS>(strip, to, at_once);
+                    let bytes = if is_piece {
+                        // SAFETY: so many bytes of each row of a block, within pages.
+                        unsafe { piece::<A, V, WAYS>(strip, group > 0, from, to) };
+                        at_once
+                    } else {
+                        // SAFETY: a vector of each row.
+                        unsafe { one::<A, V, WAYS>(strip, from, to) };
+                        V::BYTES
+                    };
+                    from = from.wrapping_add(bytes * of_source);
+                    to = to.wrapping_add(bytes * of_destination);
+                    left -= bytes;
+                }
+                source_block = source_block.wrapping_add(inner.source);
+                destination_block = destination_block.wrapping_add(inner.destination);
+            }
+            source_line = source_line.wrapping_add(outer.source);
+            destination_line = destination_line.wrapping_add(outer.destination);
+        }
+        left_blocks -= blocks;
+        source_group = source_group.wrapping_add(blocks.wrapping_mul(inner.source));
+        destination_group = destination_group.wrapping_add(blocks.wrapping_mul(inner.destination));
+    }
+}
+
+/// Whether so many bytes of each row are in a page each, where the destination has the rows,
+/// or those of all of them in one.
+#[inline(always)]
+fn is_within_pages<A: ByTurns<WAYS>, const WAYS: usize>(
+    strip: &Strip,
+    destination: *mut u8,
+    bytes: usize,
+) -> bool {
+    match A::ROWS {
+        Side::Source => destination.addr() % PAGE + bytes * WAYS <= PAGE,
+        Side::Destination => (0..WAYS).all(|row| {
+            let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+            to.addr() % PAGE + bytes <= PAGE
+        }),
+    }
+}
+
+/// Does [`AT_ONCE`] vectors, some of each row, and fetches what is ahead of them in the source, if
+/// asked to.
+///
+/// # Safety
+///
+/// They can be read and written, where they are aligned and [within
+/// pages](is_within_pages). The CPU has `V`.
+#[inline(always)]
+unsafe fn piece<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
+    strip: &Strip,
+    fetches: bool,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    if fetches {
+        for at in (0..AT_ONCE * V::BYTES).step_by(LINE) {
+            V::prefetch::<2>(source.wrapping_add(AHEAD + at));
+        }
+    }
+    if A::ROWS == Side::Source {
+        if is_kept(destination) {
+            // SAFETY: by the contract of this function.
+            unsafe { rows::<A, V, WAYS, false>(strip, source, destination) };
+        } else {
+            // SAFETY: by the contract of this function.
+            unsafe { rows::<A, V, WAYS, true>(strip, source, destination) };
+        }
+        return;
+    }
+    // What goes to a row is written at once.
+    // SAFETY: the CPU has `V`.
+    let mut made = [[unsafe { V::splat(0) }; WAYS]; AT_ONCE];
+    for (step, made) in made.iter_mut().enumerate() {
+        if step < AT_ONCE / WAYS {
+            let source = source.wrapping_add(step * V::BYTES * WAYS);
+            // SAFETY: vectors after one another.
+            *made = unsafe { A::made::<V>(strip, source) };
+        }
+    }
+    for row in 0..WAYS {
+        let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+        if is_kept(to) {
+            for (step, made) in made.iter().enumerate() {
+                if step < AT_ONCE / WAYS {
+                    // SAFETY: vectors of that row.
+                    unsafe { made[row].store(to.wrapping_add(step * V::BYTES)) };
+                }
+            }
+        } else {
+            for (step, made) in made.iter().enumerate() {
+                if step < AT_ONCE / WAYS {
+                    // SAFETY: vectors of that row.
+                    unsafe { made[row].stream(to.wrapping_add(step * V::BYTES)) };
+                }
+            }
+        }
+    }
+}
+
+/// Does [`AT_ONCE`] vectors, some of each row of the source, all in one way.
+///
+/// # Safety
+///
+/// That of [`piece`].
+#[inline(always)]
+unsafe fn rows<A: ByTurns<WAYS>, V: Vector, const WAYS: usize, const STREAM: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    for step in 0..AT_ONCE / WAYS {
+        let to = destination.wrapping_add(step * WAYS * V::BYTES);
+        // SAFETY: a vector of each row.
+        let made = unsafe { A::made::<V>(strip, source.wrapping_add(step * V::BYTES)) };
+        // Not by value: arrays of portable vectors are copied byte by byte.
+        for (i, vector) in made.iter().enumerate() {
+            // SAFETY: as many vectors after one another.
+            unsafe { put::<V, STREAM>(*vector, to.wrapping_add(i * V::BYTES)) };
+        }
+    }
+}
+
+/// Does a vector of each row.
+///
+/// # Safety
+///
+/// They can be read and written, where they are aligned. The CPU has `V`.
+#[inline(always)]
+unsafe fn one<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let stride = match A::ROWS {
+        Side::Source => V::BYTES,
+        Side::Destination => strip.row_stride,
+    };
+    // SAFETY: by the contract of this function.
+    let made = unsafe { A::made::<V>(strip, source) };
+    for (i, vector) in made.into_iter().enumerate() {
+        // SAFETY: by the contract of this function.
+        unsafe { put_by_turns(vector, destination.wrapping_add(i.wrapping_mul(stride))) };
+    }
+}
+
+/// Stores as it is the turn of the page.
+///
+/// # Safety
+///
+/// A vector can be written, to an aligned place. The CPU has `V`.
+#[inline(always)]
+unsafe fn put_by_turns<V: Vector>(vector: V, to: *mut u8) {
+    if is_kept(to) {
+        // SAFETY: by the contract of this function.
+        unsafe { vector.store(to) };
+    } else {
+        // SAFETY: as above.
+        unsafe { vector.stream(to) };
+    }
+}
+
+/// Whether an address is in a page that is written through the caches: one of three.
+#[inline(always)]
+fn is_kept(at: *mut u8) -> bool {
+    (at.addr() / PAGE).is_multiple_of(3)
+}
