@@ -462,9 +462,9 @@ fn blocks_in_the_order_of_the_destination() {
     }
 }
 
-/// Of so many bytes some blocks are written through the caches, others past them.
+/// Of so many bytes some pages are written through the caches, others past them.
 #[test]
-fn blocks_through_the_caches_and_past_them() {
+fn pages_through_the_caches_and_past_them() {
     for text in [
         "f32[1490,1500]{1,0:T(8,128)}",
         "f32[1496,1536]{1,0:T(8,128)}",

@@ -4,8 +4,8 @@
 
 use super::algorithm::Algorithm;
 use super::joined::{Joined, RunOp};
+use super::pages::{self, ByTurns};
 use super::scalar::{self, from, to};
-use super::turns::{self, ByTurns, Side};
 use super::vector::{LINE, STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
@@ -60,8 +60,8 @@ impl<const STREAM: bool> CopyRun<STREAM> {
         destination: *mut u8,
     ) {
         let bytes = strip.columns;
-        // SAFETY: the same strip and op.
-        if STREAM && unsafe { turns::run::<Self, V, 1>(strip, bytes, source, destination) } {
+        // SAFETY: the same strip and op, and the bytes of a row of it.
+        if STREAM && unsafe { pages::run::<Self, V, 1>(strip, bytes, source, destination) } {
             return;
         }
         let is_whole = STREAM
@@ -101,7 +101,7 @@ impl<const STREAM: bool> CopyRun<STREAM> {
 }
 
 impl<const STREAM: bool> ByTurns<1> for CopyRun<STREAM> {
-    const ROWS: Side = Side::Source;
+    const TO_ROWS: bool = false;
 
     #[inline(always)]
     unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; 1] {
@@ -157,7 +157,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
         at += STRAIGHT;
     }
     while !STREAM && at + STRAIGHT <= count {
-        ahead.fetch_bytes::<V, STREAM>(source.wrapping_add(at), STRAIGHT);
+        ahead.fetch_bytes::<V, false>(source.wrapping_add(at), STRAIGHT);
         for pair in 0..STRAIGHT / V::BYTES / 2 {
             let (first, second) = (at + 2 * pair * V::BYTES, at + (2 * pair + 1) * V::BYTES);
             // SAFETY: one of the vectors from `at` on, which end within the run.

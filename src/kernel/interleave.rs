@@ -7,9 +7,9 @@ use std::mem::MaybeUninit;
 use super::algorithm::Algorithm;
 use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
+use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
-use super::turns::{self, ByTurns, Side};
 use super::vector::{
     LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
     weave,
@@ -74,8 +74,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             }
         }
         let bytes = strip.columns * WIDTH;
-        // SAFETY: the same strip and op.
-        if STREAM && unsafe { turns::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
+        // SAFETY: the same strip and op, and the bytes of a row of it.
+        if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
             return;
         }
         let full = strip.rows == WAYS;
@@ -92,7 +92,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let at = column * WIDTH;
                 // SAFETY: so many columns of each row, and their words.
                 unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
-                rows.fetch::<V, STREAM>(at, STRAIGHT / WAYS, ahead);
+                rows.fetch::<V>(at, STRAIGHT / WAYS, ahead);
                 column += STRAIGHT / WAYS / WIDTH;
             }
             while STREAM && is_straight && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
@@ -198,7 +198,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
     for Interleave<WAYS, BITS, WIDTH, STREAM>
 {
-    const ROWS: Side = Side::Source;
+    const TO_ROWS: bool = false;
 
     #[inline(always)]
     unsafe fn made<V: Vector>(strip: &Strip, source: *const u8) -> [V; WAYS] {
@@ -333,12 +333,12 @@ impl<const WAYS: usize> Rows<WAYS> {
         Rows { first, stride: strip.row_stride, count: strip.rows }
     }
 
-    /// Fetches what is `ahead` of so many bytes of each row, from byte `at` on.
+    /// Fetches what is `ahead` of so many bytes of each row, from byte `at` on, within the caches.
     #[inline(always)]
-    fn fetch<V: Vector, const STREAM: bool>(&self, at: usize, bytes: usize, ahead: Ahead) {
+    fn fetch<V: Vector>(&self, at: usize, bytes: usize, ahead: Ahead) {
         for row in 0..WAYS {
             let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
-            ahead.fetch_bytes::<V, STREAM>(from, bytes);
+            ahead.fetch_bytes::<V, false>(from, bytes);
         }
     }
 
@@ -487,8 +487,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
         let bytes = strip.columns * WIDTH;
-        // SAFETY: the same strip and op.
-        if STREAM && unsafe { turns::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
+        // SAFETY: the same strip and op, and the bytes of a row of it.
+        if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
             return;
         }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
@@ -503,7 +503,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     let stride = strip.row_stride;
                     // SAFETY: so many columns of each row, and their words.
                     unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
-                    ahead.fetch_bytes::<V, STREAM>(from, STRAIGHT);
+                    ahead.fetch_bytes::<V, false>(from, STRAIGHT);
                     column += STRAIGHT / WAYS / WIDTH;
                 }
                 if column == strip.columns {
@@ -638,7 +638,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
     for Deinterleave<WAYS, BITS, WIDTH, STREAM>
 {
-    const ROWS: Side = Side::Destination;
+    const TO_ROWS: bool = true;
 
     #[inline(always)]
     unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; WAYS] {

@@ -12,8 +12,7 @@
 //!
 //! A kernel is called with a strip, the places of its blocks in the order in which
 //! to visit them, and two pointers. Where [`BlockOp::goes_by_order`] says no, or
-//! when it writes past the caches, it finds the places itself, line by line, and
-//! gets none. It may
+//! when it writes past the caches, it finds the places itself and gets none. It may
 //!
 //! - read the bytes in [`Strip::source_range`], counted from `source`,
 //! - write the bytes in [`Strip::destination_range`], counted from `destination`,
@@ -33,6 +32,7 @@ mod joined;
 mod matrix;
 mod narrow;
 mod packed;
+mod pages;
 #[cfg(test)]
 mod random_strips;
 mod rows;
@@ -40,7 +40,6 @@ mod scalar;
 mod squeeze;
 mod transpose;
 mod turn;
-mod turns;
 mod vector;
 mod walk;
 
@@ -276,7 +275,7 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Both sides of what it is a part of are too large for the farther cache. A hint.
     pub(crate) is_far: bool,
-    /// Where it is written past the caches: some pages of the destination are not. A hint.
+    /// Where it is written past the caches: one page of three of the destination is not. A hint.
     pub(crate) pages_by_turns: bool,
 }
 

@@ -146,6 +146,81 @@ impl Random {
         }
         strip
     }
+
+    /// One whose rows have whole lines and begin at them, on both sides.
+    fn whole_lines(&mut self, op: BlockOp) -> Strip {
+        let bytes = |n: u32| usize::try_from(n).unwrap();
+        let (ways, width) = match op {
+            BlockOp::Interleave { ways, bits } | BlockOp::Deinterleave { ways, bits } => {
+                (bytes(ways), bytes(bits / 8))
+            }
+            _ => (1, 1),
+        };
+        let to_rows = matches!(op, BlockOp::Deinterleave { .. });
+        let row = 64 * if self.one_in(2) { self.pick(&[2, 4, 8]) } else { 1 + self.below(30) };
+        let most = (MOST / (row * ways)).clamp(1, 70);
+        let lines = 1 + self.below(most.min(20));
+        let blocks = 1 + self.below((most / lines).max(1));
+        let mut strip = Strip {
+            lines,
+            blocks,
+            rows: ways,
+            columns: row / width,
+            pages_by_turns: true,
+            ..Strip::default()
+        };
+        if strip.least_tail(op, Tier::SCALAR).is_some() && row > 64 && self.one_in(2) {
+            strip.tail = 64 * (1 + self.below(row / 64 - 1)) / width;
+        }
+        let counts = [lines + usize::from(strip.tail > 0), blocks];
+        let runs = self.nest(row * ways, 64, counts);
+        let [line, block, stride] = self.nest(row, 64, [counts[0], counts[1], ways]);
+        let rows = [line, block];
+        let (source, destination) = if to_rows { (runs, rows) } else { (rows, runs) };
+        [strip.source_line, strip.source_step] = source;
+        [strip.destination_line, strip.destination_step] = destination;
+        strip.row_stride = stride;
+        strip
+    }
+}
+
+/// What all tiers make of a strip, by both kinds of stores, is held against the scalar one.
+fn check(random: &mut Random, what: &str, op: BlockOp, strip: Strip, [from, to]: [usize; 2]) {
+    let (read, written) = (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
+    let length = |range: &std::ops::Range<i128>| usize::try_from(range.end - range.start).unwrap();
+    let first = |range: &std::ops::Range<i128>| usize::try_from(-range.start).unwrap();
+    let bytes = noise(u64::try_from(length(&read)).unwrap(), random.0);
+    let poison = random.pick(&[0xee, 0x11]);
+    let mut source = Buffer::of(&bytes, from);
+    let mut made = |run: Run, strips: &[(Strip, Place)]| {
+        let mut destination = Buffer::poisoned(length(&written), to, poison);
+        let source = source.inside().as_ptr().wrapping_add(first(&read));
+        let inside = destination.inside().as_mut_ptr().wrapping_add(first(&written));
+        for (strip, place) in strips {
+            let (order, (source, inside)) = (strip.shuffled(), place.of(source, inside));
+            // SAFETY: the buffers have the bytes that the strip may read and write, and the
+            // tier is one of this CPU.
+            unsafe { run(strip, &order, source, inside) };
+        }
+        fence();
+        destination
+    };
+    let whole = [(strip, strip.place(0, 0))];
+    let mut last = Strip::default();
+    let parts = strip.parts::<true>(&mut last).map(|(strip, place)| (*strip, place));
+    let parts: Vec<(Strip, Place)> = parts.collect();
+    let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap(), &parts);
+    for tier in Tier::available() {
+        for stream in [false, true] {
+            let strips = if stream && tier.streams() { &whole[..] } else { &parts };
+            let mut destination = made(kernel(op, tier, stream).unwrap(), strips);
+            let wrong = destination.inside().iter().zip(expected.inside().iter());
+            let wrong = wrong.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
+            let what = format!("{what}, {tier}, streaming {stream}, {op}: {strip:?}");
+            assert!(wrong.is_none(), "byte {wrong:?} of {what}");
+            assert!(destination.guards_are(poison), "written outside: {what}");
+        }
+    }
 }
 
 #[test]
@@ -154,43 +229,25 @@ fn kernels_of_all_tiers_do_the_same() {
     for number in 0..STRIPS {
         let op = random.op();
         let strip = random.strip(op);
-        let (read, written) =
-            (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
-        let length =
-            |range: &std::ops::Range<i128>| usize::try_from(range.end - range.start).unwrap();
-        let first = |range: &std::ops::Range<i128>| usize::try_from(-range.start).unwrap();
-        let bytes = noise(u64::try_from(length(&read)).unwrap(), u64::try_from(number).unwrap());
-        let (from, to) = (random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64]));
-        let poison = random.pick(&[0xee, 0x11]);
-        let mut source = Buffer::of(&bytes, from);
-        let mut made = |run: Run, strips: &[(Strip, Place)]| {
-            let mut destination = Buffer::poisoned(length(&written), to, poison);
-            let source = source.inside().as_ptr().wrapping_add(first(&read));
-            let inside = destination.inside().as_mut_ptr().wrapping_add(first(&written));
-            for (strip, place) in strips {
-                let (order, (source, inside)) = (strip.shuffled(), place.of(source, inside));
-                // SAFETY: the buffers have the bytes that the strip may read and write, and the
-                // tier is one of this CPU.
-                unsafe { run(strip, &order, source, inside) };
-            }
-            fence();
-            destination
-        };
-        let whole = [(strip, strip.place(0, 0))];
-        let mut last = Strip::default();
-        let parts = strip.parts::<true>(&mut last).map(|(strip, place)| (*strip, place));
-        let parts: Vec<(Strip, Place)> = parts.collect();
-        let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap(), &parts);
-        for tier in Tier::available() {
-            for stream in [false, true] {
-                let strips = if stream && tier.streams() { &whole[..] } else { &parts };
-                let mut destination = made(kernel(op, tier, stream).unwrap(), strips);
-                let wrong = destination.inside().iter().zip(expected.inside().iter());
-                let wrong = wrong.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
-                let what = format!("strip {number}, {tier}, streaming {stream}, {op}: {strip:?}");
-                assert!(wrong.is_none(), "byte {wrong:?} of {what}");
-                assert!(destination.guards_are(poison), "written outside: {what}");
-            }
+        let places = [random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64])];
+        check(&mut random, &format!("strip {number}"), op, strip, places);
+    }
+}
+
+/// Strips whose rows are whole lines, which go by turns of pages: of each width and number of rows.
+#[test]
+fn pages_by_turns_are_the_same() {
+    let mut random = Random(2);
+    let words =
+        [(2, 8), (2, 16), (2, 32), (2, 64), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16)].into_iter();
+    let ops = words.flat_map(|(ways, bits)| {
+        [BlockOp::Interleave { ways, bits }, BlockOp::Deinterleave { ways, bits }]
+    });
+    for op in ops.chain([BlockOp::Copy]) {
+        for number in 0..40 {
+            let strip = random.whole_lines(op);
+            let from = random.below(64);
+            check(&mut random, &format!("whole lines {number}"), op, strip, [from, 0]);
         }
     }
 }

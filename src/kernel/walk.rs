@@ -21,7 +21,7 @@ pub(super) struct Blocks<'a, const STREAM: bool> {
     again: Further,
 }
 
-/// How far it is, in bytes, from what is read or written to what is fetched meanwhile.
+/// How far it is, in bytes, from what is read to what is fetched meanwhile.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ahead {
     near: usize,

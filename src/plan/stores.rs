@@ -17,8 +17,8 @@ const RUNS: u64 = 14 << 20;
 /// then.
 const FAR: u64 = 24 << 20;
 
-/// And below this, some pages of the destination are not written past that cache, which takes
-/// these while memory takes the others.
+/// And below this, one page of three of the destination is not written past that cache, which
+/// takes it while memory takes the others.
 const BY_TURNS: u64 = 19 << 20;
 
 /// With more bytes than this on both sides together, the second-level cache has no room for
@@ -85,7 +85,8 @@ impl Stores {
     /// Whether an op that writes past the caches leaves out some pages. Who asks for such stores
     /// gets them for all of them.
     pub(super) fn by_turns(self, op: BlockOp) -> bool {
-        self.asked.is_none() && self.both_bytes < BY_TURNS && op.goes_by_order()
+        let has_room = self.both_bytes < BY_TURNS && !self.are_far();
+        self.asked.is_none() && has_room && op.goes_by_order()
     }
 
     /// Whether the sides are too large for the farther cache.
@@ -148,6 +149,24 @@ impl Stores {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_go_by_turns_where_it_is_left_to_the_plan_and_the_source_is_near() {
+        let by_turns = |asked, both_bytes: u64, threads, op| {
+            let tier = Tier::best();
+            let all_bytes = both_bytes << 20;
+            let stores =
+                Stores { tier, asked, both_bytes: all_bytes, all_bytes, from_scratch: false };
+            stores.shared_by(threads).by_turns(op)
+        };
+        let (copy, transpose) = (BlockOp::Copy, BlockOp::Transpose { bits: 32 });
+        assert!(by_turns(None, 16, 1, copy));
+        assert!(!by_turns(None, 19, 1, copy));
+        assert!(!by_turns(Some(true), 16, 1, copy));
+        assert!(!by_turns(None, 16, 1, transpose));
+        // A share of 16 MiB, of a source that is in memory.
+        assert!(!by_turns(None, 32, 2, copy));
+    }
 
     #[test]
     fn transposes_go_by_size_and_distance_of_columns() {

@@ -1,8 +1,8 @@
-//! Some pages of the destination through the caches, the others past them.
+//! Pages of the destination by turns: one of three through the caches, the others past them.
 //!
 //! Where both sides have little more bytes than the farther cache has room for, memory and that
 //! cache then take the stores together. By pages, because prefetchers follow what is stored
-//! through the caches to the end of its page, and must find no line there that is not.
+//! through the caches to the end of its page, and should find no line there that is not.
 //!
 //! A core lets go of stores in their order, and has room for some dozens that wait. Those of
 //! variables that the compiler keeps in memory are among them: 16 of these for each 512 bytes
@@ -16,9 +16,9 @@ use super::vector::{LINE, PAGE, Vector, put, streams};
 
 /// An op of which [`run`] makes `WAYS` vectors of as many.
 pub(super) trait ByTurns<const WAYS: usize> {
-    /// Where the rows of a block are: a vector of each is read, or written. On the other side are
-    /// as many vectors after one another.
-    const ROWS: Side;
+    /// Whether the rows of a block are those of the destination. A vector of each is read or
+    /// written; on the other side are as many vectors after one another.
+    const TO_ROWS: bool;
 
     /// Makes the vectors that are written.
     ///
@@ -28,17 +28,12 @@ pub(super) trait ByTurns<const WAYS: usize> {
     unsafe fn made<V: Vector>(strip: &Strip, source: *const u8) -> [V; WAYS];
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Source,
-    Destination,
-}
-
 /// So many vectors are made at once: as registers hold, with others.
 const AT_ONCE: usize = 8;
 
-/// Along the destination, so many blocks are done in all lines before those that follow them; and
-/// the source is fetched into the second-level cache, so many bytes ahead.
+/// Of the inner one of two loops along the destination so many turns are done in all turns of the
+/// outer one before those that follow; and of runs that are made [`AT_ONCE`], the source is fetched
+/// into the second-level cache, so many bytes ahead.
 const GROUP: usize = 4;
 const AHEAD: usize = PAGE;
 
@@ -46,12 +41,13 @@ const AHEAD: usize = PAGE;
 /// same pages in several lines.
 const NARROW: usize = PAGE / 2;
 
-/// Does a strip, if `A` can do it by turns: each row or run has whole vectors, so many bytes, and
-/// begins where one is streamed to.
+/// Does the lines that are alike of a strip, if it is to be done by turns and `A` can do that:
+/// each row, or run, has whole vectors and begins where one is streamed to.
 ///
 /// # Safety
 ///
-/// The strip can be read and written; the op is that of `A`. The CPU has `V`.
+/// The strip can be read and written; its op is that of `A`, and each row of a block, or run, has
+/// `row_bytes`. The CPU has `V`.
 #[inline(always)]
 pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
@@ -59,12 +55,11 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     source: *const u8,
     destination: *mut u8,
 ) -> bool {
-    let (row_stride, run_bytes) = match A::ROWS {
-        Side::Source => (0, row_bytes * WAYS),
-        Side::Destination => (strip.row_stride, row_bytes),
-    };
+    const { assert!(AT_ONCE.is_multiple_of(WAYS), "some vectors of each row are made at once") };
+    let (row_stride, run_bytes) =
+        if A::TO_ROWS { (strip.row_stride, row_bytes) } else { (0, row_bytes * WAYS) };
     // With shorter vectors, parts of lines of several rows would be under way, or few lines of each.
-    let has_lines = A::ROWS == Side::Source || V::BYTES >= LINE;
+    let has_lines = !A::TO_ROWS || V::BYTES >= LINE;
     let is_whole = (WAYS == 1 || strip.rows == WAYS)
         && strip.pad == 0
         && row_bytes.is_multiple_of(V::BYTES)
@@ -84,8 +79,9 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     );
     let is_along = strip.lines > 1 && (is_narrow || is_nearer);
     let loops = if is_along { [blocks, lines] } else { [lines, blocks] };
-    let group = if is_along && (WAYS == 1 || A::ROWS == Side::Destination) { GROUP } else { 0 };
-    // SAFETY: the strip, its blocks in one order or another.
+    let group = if is_along && (WAYS == 1 || A::TO_ROWS) { GROUP } else { 0 };
+    // SAFETY: the loops of the strip, one within the other; `streams` has seen that every row
+    // begins at a multiple of the vector.
     unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, group, source, destination) };
     true
 }
@@ -104,12 +100,13 @@ impl Steps {
     }
 }
 
-/// Does the blocks of two loops: so many turns of the inner one in all turns of the outer one,
-/// where what is ahead is fetched; with 0, all of them, and it is not.
+/// Does the blocks of two loops: `group` turns of the inner one in all turns of the outer one, then
+/// those that follow, and what is ahead is fetched; with 0, all turns at once, and it is not.
 ///
 /// # Safety
 ///
-/// As [`run`], and it found that `A` can do it.
+/// The loops are those of the strip, which can be read and written. Each row of it, or run, has
+/// `row_bytes`, whole vectors, and begins at a multiple of one in the destination. The CPU has `V`.
 #[inline(always)]
 unsafe fn walk<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
@@ -120,29 +117,27 @@ unsafe fn walk<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     destination: *mut u8,
 ) {
     let at_once = const { AT_ONCE / WAYS * V::BYTES };
-    let (of_source, of_destination) = match A::ROWS {
-        Side::Source => (1, WAYS),
-        Side::Destination => (WAYS, 1),
-    };
+    let (of_source, of_destination) = if A::TO_ROWS { (WAYS, 1) } else { (1, WAYS) };
     let (mut source_group, mut destination_group) = (source, destination);
-    let mut left_blocks = inner.count;
-    while left_blocks > 0 {
-        let blocks = if group > 0 { left_blocks.min(group) } else { left_blocks };
-        let (mut source_line, mut destination_line) = (source_group, destination_group);
+    let mut left_turns = inner.count;
+    while left_turns > 0 {
+        let turns = if group > 0 { left_turns.min(group) } else { left_turns };
+        let (mut source_outer, mut destination_outer) = (source_group, destination_group);
         for _ in 0..outer.count {
-            let (mut source_block, mut destination_block) = (source_line, destination_line);
-            for _ in 0..blocks {
+            let (mut source_block, mut destination_block) = (source_outer, destination_outer);
+            for _ in 0..turns {
                 let (mut from, mut to) = (source_block, destination_block);
                 let mut left = row_bytes;
                 while left > 0 {
                     let is_piece =
                         left >= at_once && is_within_pages::<A, WAYS>(strip, to, at_once);
                     let bytes = if is_piece {
-                        // SAFETY: so many bytes of each row of a block, within pages.
+                        // SAFETY: so many bytes of each row of a block, from a multiple of the
+                        // vector on.
                         unsafe { piece::<A, V, WAYS>(strip, group > 0, from, to) };
                         at_once
                     } else {
-                        // SAFETY: a vector of each row.
+                        // SAFETY: as above, a vector of each row: what is left are whole ones.
                         unsafe { one::<A, V, WAYS>(strip, from, to) };
                         V::BYTES
                     };
@@ -153,12 +148,12 @@ unsafe fn walk<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
                 source_block = source_block.wrapping_add(inner.source);
                 destination_block = destination_block.wrapping_add(inner.destination);
             }
-            source_line = source_line.wrapping_add(outer.source);
-            destination_line = destination_line.wrapping_add(outer.destination);
+            source_outer = source_outer.wrapping_add(outer.source);
+            destination_outer = destination_outer.wrapping_add(outer.destination);
         }
-        left_blocks -= blocks;
-        source_group = source_group.wrapping_add(blocks.wrapping_mul(inner.source));
-        destination_group = destination_group.wrapping_add(blocks.wrapping_mul(inner.destination));
+        left_turns -= turns;
+        source_group = source_group.wrapping_add(turns.wrapping_mul(inner.source));
+        destination_group = destination_group.wrapping_add(turns.wrapping_mul(inner.destination));
     }
 }
 
@@ -170,22 +165,21 @@ fn is_within_pages<A: ByTurns<WAYS>, const WAYS: usize>(
     destination: *mut u8,
     bytes: usize,
 ) -> bool {
-    match A::ROWS {
-        Side::Source => destination.addr() % PAGE + bytes * WAYS <= PAGE,
-        Side::Destination => (0..WAYS).all(|row| {
-            let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
-            to.addr() % PAGE + bytes <= PAGE
-        }),
+    if !A::TO_ROWS {
+        return destination.addr() % PAGE + bytes * WAYS <= PAGE;
     }
+    (0..WAYS).all(|row| {
+        let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+        to.addr() % PAGE + bytes <= PAGE
+    })
 }
 
-/// Does [`AT_ONCE`] vectors, some of each row, and fetches what is ahead of them in the source, if
-/// asked to.
+/// Does [`AT_ONCE`] vectors, some of each row, [within pages](is_within_pages), and fetches what is
+/// ahead of them in the source, if asked to.
 ///
 /// # Safety
 ///
-/// They can be read and written, where they are aligned and [within
-/// pages](is_within_pages). The CPU has `V`.
+/// They can be read and written, at multiples of the vector. The CPU has `V`.
 #[inline(always)]
 unsafe fn piece<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
@@ -198,7 +192,7 @@ unsafe fn piece<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
             V::prefetch::<2>(source.wrapping_add(AHEAD + at));
         }
     }
-    if A::ROWS == Side::Source {
+    if !A::TO_ROWS {
         if is_kept(destination) {
             // SAFETY: by the contract of this function.
             unsafe { rows::<A, V, WAYS, false>(strip, source, destination) };
@@ -253,7 +247,7 @@ unsafe fn rows<A: ByTurns<WAYS>, V: Vector, const WAYS: usize, const STREAM: boo
         let to = destination.wrapping_add(step * WAYS * V::BYTES);
         // SAFETY: a vector of each row.
         let made = unsafe { A::made::<V>(strip, source.wrapping_add(step * V::BYTES)) };
-        // Not by value: arrays of portable vectors are copied byte by byte.
+        // Not by value: arrays of portable vectors are then copied byte by byte.
         for (i, vector) in made.iter().enumerate() {
             // SAFETY: as many vectors after one another.
             unsafe { put::<V, STREAM>(*vector, to.wrapping_add(i * V::BYTES)) };
@@ -265,22 +259,19 @@ unsafe fn rows<A: ByTurns<WAYS>, V: Vector, const WAYS: usize, const STREAM: boo
 ///
 /// # Safety
 ///
-/// They can be read and written, where they are aligned. The CPU has `V`.
+/// They can be read and written, at multiples of the vector. The CPU has `V`.
 #[inline(always)]
 unsafe fn one<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
     source: *const u8,
     destination: *mut u8,
 ) {
-    let stride = match A::ROWS {
-        Side::Source => V::BYTES,
-        Side::Destination => strip.row_stride,
-    };
+    let stride = if A::TO_ROWS { strip.row_stride } else { V::BYTES };
     // SAFETY: by the contract of this function.
     let made = unsafe { A::made::<V>(strip, source) };
-    for (i, vector) in made.into_iter().enumerate() {
+    for (i, vector) in made.iter().enumerate() {
         // SAFETY: by the contract of this function.
-        unsafe { put_by_turns(vector, destination.wrapping_add(i.wrapping_mul(stride))) };
+        unsafe { put_by_turns(*vector, destination.wrapping_add(i.wrapping_mul(stride))) };
     }
 }
 
@@ -304,4 +295,64 @@ unsafe fn put_by_turns<V: Vector>(vector: V, to: *mut u8) {
 #[inline(always)]
 fn is_kept(at: *mut u8) -> bool {
     (at.addr() / PAGE).is_multiple_of(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::copy::CopyRun;
+    use super::super::interleave::{Deinterleave, Interleave};
+    use super::super::portable::V as Portable;
+    use super::*;
+
+    #[repr(C, align(64))]
+    struct Aligned([u8; 4096]);
+
+    #[test]
+    fn only_whole_vectors_at_multiples_of_them_go_by_turns() {
+        let source = [7; 4096];
+        let strip = Strip {
+            lines: 2,
+            source_line: 1024,
+            destination_line: 1024,
+            blocks: 2,
+            source_step: 128,
+            destination_step: 128,
+            rows: 2,
+            row_stride: 256,
+            columns: 64,
+            pages_by_turns: true,
+            ..Strip::default()
+        };
+        let words = |strip: Strip, at: usize| {
+            let mut memory = Aligned([0; 4096]);
+            let destination = memory.0.as_mut_ptr().wrapping_add(at);
+            type Op = Interleave<2, 8, 1, true>;
+            // SAFETY: both sides have far more bytes than the strip; vectors of 16 bytes are of
+            // every CPU.
+            let is_done = unsafe {
+                run::<Op, Portable, 2>(&strip, strip.columns, source.as_ptr(), destination)
+            };
+            let written = memory.0.iter().filter(|&&byte| byte == 7).count();
+            assert_eq!(written, if is_done { 2 * 2 * 2 * strip.columns } else { 0 });
+            is_done
+        };
+        assert!(words(strip, 0) && words(strip, 16));
+        assert!(!words(strip, 8));
+        assert!(!words(Strip { pages_by_turns: false, ..strip }, 0));
+        assert!(!words(Strip { rows: 1, ..strip }, 0));
+        assert!(!words(Strip { pad: 16, ..strip }, 0));
+        assert!(!words(Strip { columns: 40, ..strip }, 0));
+        assert!(!words(Strip { destination_step: 136, ..strip }, 0));
+        assert!(!words(Strip { destination_line: 1032, ..strip }, 0));
+
+        let mut memory = Aligned([0; 4096]);
+        let (source, destination) = (source.as_ptr(), memory.0.as_mut_ptr());
+        // SAFETY: as above.
+        let copied = unsafe { run::<CopyRun<true>, Portable, 1>(&strip, 64, source, destination) };
+        type Back = Deinterleave<2, 8, 1, true>;
+        // SAFETY: as above.
+        let taken_apart = unsafe { run::<Back, Portable, 2>(&strip, 64, source, destination) };
+        // Of rows that short vectors are taken apart into, parts of lines would be under way.
+        assert_eq!((copied, taken_apart), (true, false));
+    }
 }
