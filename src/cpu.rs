@@ -4,8 +4,11 @@
 //! holds one needs no check. The features of a tier stand here once; the tests
 //! for them and the kernels compiled for them are made from the same list.
 
+#![allow(unsafe_code, reason = "asking the CPU who made it; docs/architecture.md")]
+
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 /// One level of vector instructions, which this CPU has.
 ///
@@ -171,6 +174,37 @@ impl fmt::Display for TierError {
 }
 
 impl std::error::Error for TierError {}
+
+/// Who made the CPU. What its caches hold and how its prefetchers fetch, no instruction tells: sizes
+/// and distances that serve it were found by measuring, a maker at a time (docs/performance.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    Intel,
+    /// What was found on CPUs of AMD, which is what others get.
+    Other,
+}
+
+impl Maker {
+    /// Of this CPU, which is asked once: a virtual machine takes long to answer.
+    pub(crate) fn here() -> Maker {
+        static HERE: OnceLock<Maker> = OnceLock::new();
+        *HERE.get_or_init(Maker::ask)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn ask() -> Maker {
+        #[allow(unused_unsafe, reason = "safe in later versions of Rust than the oldest one here")]
+        // SAFETY: every x86-64 has this instruction, and leaf 0 of it.
+        let id = unsafe { std::arch::x86_64::__cpuid(0) };
+        let name = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
+        if name.as_flattened() == b"GenuineIntel" { Maker::Intel } else { Maker::Other }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn ask() -> Maker {
+        Maker::Other
+    }
+}
 
 #[cfg(test)]
 mod tests {

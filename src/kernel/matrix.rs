@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::scalar;
-use super::vector::{LINE, Vector};
+use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, next_random};
 
 /// A matrix to be transposed: a block of a strip; or all blocks of a line, where
@@ -82,6 +82,14 @@ const MOST_LINES_DOWN: usize = 4;
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
 /// has, and at least so many.
 const ROWS_AHEAD: usize = 32;
+
+/// Where prefetchers follow rows: no more rows than this are gone along at a time, or else those of
+/// a block, as they follow no more pages.
+const ROWS_FOLLOWED: usize = 32;
+
+/// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
+/// before all of it has been fetched.
+const BYTES_BY_TURNS: usize = 1024;
 
 /// A vector of more elements would take more rows at a time than there are registers for.
 pub(super) const MAX_LANES: usize = 16;
@@ -251,6 +259,12 @@ impl Matrix {
         let mut tables = [B::table(), B::table()];
         let matrices = scalar::blocks(&self.others, source, destination);
         if self.has_whole_lines(destination) {
+            if self.others.is_followed {
+                // SAFETY: by the contract of this function.
+                return unsafe {
+                    self.stream_along::<B>(source, destination, &mut tables, &mut scratch)
+                };
+            }
             let panel = self.streamed_panel::<B>();
             let mut ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
             for (from, to) in matrices {
@@ -322,7 +336,7 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
-                    transpose_panel::<B>(
+                    transpose_panel::<B, _>(
                         rows,
                         columns,
                         Order::ByColumns,
@@ -333,6 +347,99 @@ impl Matrix {
                     );
                 };
                 ahead.finish::<B::Vector>();
+            }
+        }
+    }
+
+    /// Transposes all matrices of the strip, whose lines are written past the caches, where
+    /// prefetchers follow the source: along some rows to their ends, which they see to, and
+    /// where rows are short, on along those of the matrix beside it, whose pages are asked
+    /// for by turns.
+    ///
+    /// # Safety
+    ///
+    /// As [`stream_all`](Matrix::stream_all), and all columns begin where lines do.
+    #[inline(always)]
+    unsafe fn stream_along<B: StreamedBlock>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+        [rows, columns]: &mut [B::Table; 2],
+        scratch: &mut B::Scratch,
+    ) {
+        let (rows, columns) = (rows.as_mut(), columns.as_mut());
+        let mut panel = self.streamed_panel::<B>();
+        let is_long = self.columns * B::WIDTH >= PAGE;
+        if is_long {
+            panel.rows = panel.rows.min(B::SIZE.max(ROWS_FOLLOWED));
+        }
+        // The matrices whose rows come before the next ones of this one.
+        let one = Strip { lines: 1, blocks: 1, ..self.others };
+        let (outer, beside) = if self.others.blocks == 1 && self.others.source_line <= PAGE {
+            (one, self.others)
+        } else {
+            (self.others, one)
+        };
+        // The panels of the same rows.
+        let across = self.columns.div_ceil(panel.columns);
+        let in_rows = beside.lines * across;
+        let mut pages = PagesAhead::new();
+        let first_column =
+            |number: usize| (number % across * panel.columns).min(self.columns - B::SIZE);
+        // Where a panel begins in the source of the first matrix, and the bytes of its rows.
+        let panel_at = |source: *const u8, number: usize| {
+            let Place { source: start, .. } = beside.place(number / across, 0);
+            let column = first_column(number);
+            let bytes = panel.columns.min(self.columns - column) * B::WIDTH;
+            (source.wrapping_add(start.wrapping_add(column * B::WIDTH)), bytes)
+        };
+        let next_strip = source.wrapping_add(self.others.next);
+        let mut matrices = scalar::blocks(&outer, source, destination).peekable();
+        while let Some((source, destination)) = matrices.next() {
+            let next_matrix = matrices.peek().map_or(next_strip, |&(source, _)| source);
+            let mut next_row = 0;
+            while next_row < self.rows {
+                // What is left at the end is done by blocks that end there.
+                let first_row = next_row.min(self.rows - B::SIZE);
+                let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
+                self.row.places(1, first_row, rows);
+                next_row = first_row + rows.len();
+                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                pages.take_rows::<B>(self, first_row, panel.rows);
+                for number in 0..in_rows {
+                    let (start, bytes) = panel_at(source, number);
+                    let Place { destination: to, .. } = beside.place(number / across, 0);
+                    let columns = &mut columns[..bytes / B::WIDTH];
+                    if across > 1 || number == 0 {
+                        self.column.places(B::WAYS, first_column(number), columns);
+                    }
+                    if !is_long {
+                        let next = if number + 1 < in_rows {
+                            panel_at(source, number + 1)
+                        } else if next_row < self.rows {
+                            pages.take_rows::<B>(self, next_row, panel.rows);
+                            panel_at(source, 0)
+                        } else {
+                            pages.take_rows::<B>(self, 0, panel.rows);
+                            panel_at(next_matrix, 0)
+                        };
+                        let blocks = rows.len().div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE);
+                        pages.set_out(next, blocks);
+                    }
+                    // SAFETY: some rows and columns of the matrix, at least as many as a
+                    // block has.
+                    unsafe {
+                        transpose_panel::<B, _>(
+                            rows,
+                            columns,
+                            Order::ByColumns,
+                            Some(&mut pages),
+                            scratch,
+                            start,
+                            destination.wrapping_add(to),
+                        );
+                    };
+                }
             }
         }
     }
@@ -403,7 +510,7 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a block
                 // has, to memory that has room for them.
                 unsafe {
-                    transpose_panel::<B>(
+                    transpose_panel::<B, RowsAhead<'_>>(
                         rows,
                         columns,
                         Order::ByColumns,
@@ -497,7 +604,15 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
-                    transpose_panel::<B>(rows, columns, order, None, scratch, source, destination);
+                    transpose_panel::<B, RowsAhead<'_>>(
+                        rows,
+                        columns,
+                        order,
+                        None,
+                        scratch,
+                        source,
+                        destination,
+                    );
                 };
                 next_column = first_column + columns.len();
             }
@@ -691,17 +806,6 @@ impl<'a> RowsAhead<'a> {
         self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
     }
 
-    /// A step.
-    #[inline(always)]
-    fn fetch<V: Vector>(&mut self) {
-        for _ in 0..self.pace {
-            if self.due == 0 {
-                return;
-            }
-            self.fetch_line::<V>();
-        }
-    }
-
     /// Fetches what has not been yet.
     #[inline(always)]
     fn finish<V: Vector>(&mut self) {
@@ -713,7 +817,7 @@ impl<'a> RowsAhead<'a> {
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
         V::prefetch::<2>(self.at);
-        if self.matrix.others.is_far {
+        if self.matrix.others.is_far && !self.matrix.others.is_followed {
             // Not all that is asked of memory is taken at once.
             V::prefetch::<2>(self.at);
         }
@@ -722,6 +826,110 @@ impl<'a> RowsAhead<'a> {
         if self.lines_left == 0 {
             self.due -= 1;
             self.next_row();
+        }
+    }
+}
+
+impl FetchesAhead for RowsAhead<'_> {
+    #[inline(always)]
+    fn fetch<V: Vector>(&mut self) {
+        for _ in 0..self.pace {
+            if self.due == 0 {
+                return;
+            }
+            self.fetch_line::<V>();
+        }
+    }
+}
+
+/// What is fetched while a panel is transposed.
+trait FetchesAhead {
+    /// A step, which comes before each block of the panel.
+    fn fetch<V: Vector>(&mut self);
+}
+
+/// The rows of the panel that comes next, of which those in different pages are fetched by turns: of
+/// each page one line after the other, so that the prefetchers follow all of them. All this is hints.
+struct PagesAhead {
+    /// Where they begin from where the panel does.
+    rows: [usize; MOST_LINES_DOWN * LINE],
+    count: usize,
+    /// So many of them are in a page.
+    in_page: usize,
+    /// Where the panel begins, and the lines of each of its rows.
+    start: *const u8,
+    lines: usize,
+    /// Which row of its page comes next, which row that is, and which line of it.
+    row_in_page: usize,
+    row: usize,
+    line: usize,
+    /// So many lines at a time.
+    pace: usize,
+}
+
+impl PagesAhead {
+    #[inline(always)]
+    fn new() -> Self {
+        Self {
+            rows: [0; MOST_LINES_DOWN * LINE],
+            count: 0,
+            in_page: 0,
+            start: std::ptr::null(),
+            lines: 0,
+            row_in_page: 0,
+            row: 0,
+            line: 0,
+            pace: 0,
+        }
+    }
+
+    /// The rows of a panel that begins at this one, or where the last block does: so many of them,
+    /// if there are.
+    #[inline(always)]
+    fn take_rows<B: Block>(&mut self, matrix: &Matrix, row: usize, most: usize) {
+        let first = row.min(matrix.rows - B::SIZE);
+        self.count = most.min(matrix.rows - first).min(self.rows.len());
+        matrix.row.places(1, first, &mut self.rows[..self.count]);
+        let Split { block, stride, .. } = matrix.row;
+        let in_page = PAGE.checked_div(stride).unwrap_or(PAGE).min(block).clamp(1, self.count);
+        let is_worth_it = in_page * matrix.columns * B::WIDTH >= BYTES_BY_TURNS;
+        self.in_page = if is_worth_it { in_page } else { self.count };
+    }
+
+    /// Sets out to fetch the panel of these rows that begins there, and has so many bytes of each,
+    /// in so many steps.
+    #[inline(always)]
+    fn set_out(&mut self, (start, bytes): (*const u8, usize), steps: usize) {
+        self.start = start;
+        self.lines = (start.addr() % LINE + bytes).div_ceil(LINE);
+        (self.row_in_page, self.row, self.line) = (0, 0, 0);
+        self.pace = (self.count * self.lines).div_ceil(steps.max(1));
+    }
+
+    /// The next line, if there is one.
+    #[inline(always)]
+    fn next(&mut self) -> Option<*const u8> {
+        let row = *self.rows[..self.count].get(self.row)?;
+        let at = self.start.wrapping_add(row.wrapping_add(self.line * LINE));
+        self.row += self.in_page;
+        if self.row >= self.count {
+            self.line += 1;
+            if self.line == self.lines {
+                (self.line, self.row_in_page) = (0, self.row_in_page + 1);
+            }
+            let is_left = self.row_in_page < self.in_page;
+            self.row = if is_left { self.row_in_page } else { self.count };
+        }
+        Some(at)
+    }
+}
+
+impl FetchesAhead for PagesAhead {
+    #[inline(always)]
+    fn fetch<V: Vector>(&mut self) {
+        for _ in 0..self.pace {
+            let Some(at) = self.next() else { return };
+            V::prefetch::<2>(at);
         }
     }
 }
@@ -743,11 +951,11 @@ pub(super) trait StreamedBlock: Block {
 /// something to fetch `ahead`, which is past the caches, columns begin where lines do. The
 /// CPU has the vectors of `B`.
 #[inline(always)]
-unsafe fn transpose_panel<B: Block>(
+unsafe fn transpose_panel<B: Block, A: FetchesAhead>(
     rows: &[usize],
     columns: &[usize],
     order: Order,
-    mut ahead: Option<&mut RowsAhead<'_>>,
+    mut ahead: Option<&mut A>,
     scratch: &mut B::Scratch,
     source: *const u8,
     destination: *mut u8,
@@ -828,6 +1036,44 @@ mod tests {
                 assert_eq!(ahead.lines_left, (start % LINE + bytes).div_ceil(LINE));
                 ahead.next_row();
             }
+        }
+    }
+
+    #[test]
+    fn pages_ahead_go_by_turns_line_by_line() {
+        type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+        // Blocks of 8 rows of 512 bytes, a page each; of 4 rows of 128 bytes, too little of a page.
+        for (block, columns, by_turns) in [(8, 128, true), (4, 32, false)] {
+            let (stride, step) = (columns * 4, 1 << 20);
+            let strip = Strip {
+                lines: 1,
+                blocks: 3,
+                source_step: step,
+                destination_step: block * 4,
+                rows: block,
+                row_stride: stride,
+                columns,
+                column_stride: 1 << 12,
+                ..Strip::default()
+            };
+            let matrix = Matrix::new::<4, 1>(&strip);
+            assert_eq!(matrix.rows, 3 * block);
+            let mut ahead = PagesAhead::new();
+            ahead.take_rows::<Words>(&matrix, block, 2 * block);
+            let panel = 1 << 30;
+            ahead.set_out((std::ptr::without_provenance(panel), stride), 2 * block);
+            let page =
+                |number: usize| (0..block * stride).step_by(LINE).map(move |i| number * step + i);
+            let mut expected: Vec<usize> = page(1).chain(page(2)).collect();
+            if by_turns {
+                expected = page(1).zip(page(2)).flat_map(|(a, b)| [a, b]).collect();
+            }
+            let mut fetched = Vec::new();
+            while let Some(at) = ahead.next() {
+                fetched.push(at.addr() - panel);
+            }
+            assert_eq!(fetched, expected);
+            assert_eq!(ahead.pace * 2 * block, expected.len());
         }
     }
 

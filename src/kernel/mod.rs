@@ -275,6 +275,8 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Both sides of what it is a part of are too large for the farther cache. A hint.
     pub(crate) is_far: bool,
+    /// The CPU's prefetchers follow what is read of several pages at a time. A hint.
+    pub(crate) is_followed: bool,
     /// Where it is written past the caches: one page of three of the destination is not. A hint.
     pub(crate) pages_by_turns: bool,
 }

@@ -111,7 +111,7 @@ impl JoinedRows {
         debug_assert_eq!(V::BYTES, LINE, "what a row is made of");
         let at_once = (WAYS * AT_ONCE / self.step.max(1)).clamp(1, self.whole);
         // The same place of the blocks that come after these, or of later ones.
-        let ahead = Ahead::by_steps(self.step.wrapping_mul(at_once));
+        let ahead = Ahead::by_steps(strip, self.step.wrapping_mul(at_once));
         let by_lines = self.joined.along() == Along::Lines;
         let (lines, blocks) = if by_lines { (1, strip.blocks) } else { (strip.lines, 1) };
         for first in (0..self.whole).step_by(at_once) {

@@ -43,10 +43,10 @@ impl Ahead {
 
     /// The distances past the caches, each rounded up to a multiple of `step`.
     #[inline(always)]
-    pub(super) fn by_steps(step: usize) -> Self {
+    pub(super) fn by_steps(strip: &Strip, step: usize) -> Self {
         let step = step.max(1);
-        let [near, again, far] = [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD]
-            .map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
+        let [near, again, far] =
+            distances(strip).map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
         Self { near, far, again, ..Self::default() }
     }
 
@@ -142,6 +142,22 @@ pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 const AGAIN_AHEAD: usize = 16384;
 
+/// The same three where prefetchers follow: these see to the rest.
+const NEAR_FOLLOWED: usize = 2048;
+const FAR_FOLLOWED: usize = 8192;
+const AGAIN_FOLLOWED: usize = 4096;
+
+/// How far ahead the source of a strip is fetched: into the nearest cache, and into the second one
+/// for the last time and for the first.
+#[inline(always)]
+fn distances(strip: &Strip) -> [usize; 3] {
+    if strip.is_followed {
+        [NEAR_FOLLOWED, AGAIN_FOLLOWED, FAR_FOLLOWED]
+    } else {
+        [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD]
+    }
+}
+
 /// The blocks of a strip, of so many bytes each.
 #[inline(always)]
 pub(super) fn blocks<'a, const STREAM: bool>(
@@ -150,15 +166,17 @@ pub(super) fn blocks<'a, const STREAM: bool>(
     bytes: usize,
 ) -> Blocks<'a, STREAM> {
     let bytes = bytes.max(1);
+    let [near, again, far] =
+        distances(strip).map(|ahead| Further::new(strip, ahead.div_ceil(bytes)));
     Blocks {
         strip,
         line: 0,
         block: 0,
         order: order.iter(),
         ahead: Ahead::default(),
-        near: Further::new(strip, NEAR_AHEAD.div_ceil(bytes)),
-        far: Further::new(strip, FAR_AHEAD.div_ceil(bytes)),
-        again: Further::new(strip, AGAIN_AHEAD.div_ceil(bytes)),
+        near,
+        far,
+        again,
     }
 }
 

@@ -621,6 +621,7 @@ fn bytes(bits: u64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Maker;
 
     fn elements(source_bits: u32, destination_bits: u32) -> Elements {
         let (truth, source_end) = (false, 1 << 40);
@@ -632,6 +633,7 @@ mod tests {
             fill: 0,
             stores: Stores {
                 tier: Tier::SCALAR,
+                maker: Maker::Other,
                 asked: Some(false),
                 both_bytes: 0,
                 all_bytes: 0,

@@ -39,7 +39,7 @@ use side::{Side, Window};
 use stores::Stores;
 use threads::Shares;
 
-use crate::cpu::Tier;
+use crate::cpu::{Maker, Tier};
 use crate::drive::{self, Program};
 use crate::element::ElementType;
 use crate::error::{BufferError, Error, Side as Which};
@@ -277,7 +277,14 @@ impl PlanBuilder {
         let (source_bytes, destination_bytes) = (source.needs.bytes, destination.needs.bytes);
         let asked = if tier.streams() { self.stream } else { Some(false) };
         let both_bytes = source_bytes.saturating_add(destination_bytes);
-        let stores = Stores { tier, asked, both_bytes, all_bytes: both_bytes, from_scratch: false };
+        let stores = Stores {
+            tier,
+            maker: Maker::here(),
+            asked,
+            both_bytes,
+            all_bytes: both_bytes,
+            from_scratch: false,
+        };
         let options = Options { padding, stores, truth };
         let recipe = Recipe::new(source, destination, options);
         let program = recipe.and_then(|recipe| Some((recipe.program()?, recipe)));

@@ -288,6 +288,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 let bytes = (step.cast_signed() / 8).cast_unsigned();
                 strip.next = usize::try_from(bytes).unwrap_or_default();
                 strip.is_far = stores.are_far();
+                strip.is_followed = stores.are_followed();
             }
             strip.pages_by_turns = stream && stores.by_turns(op);
             if let Some(stage) = &mut stages.source {
@@ -385,9 +386,11 @@ fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Maker;
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
+        maker: Maker::Other,
         asked: Some(false),
         both_bytes: 0,
         all_bytes: 0,
@@ -413,10 +416,11 @@ mod tests {
 
     #[test]
     fn size_decides_on_the_order_of_blocks() {
-        let call = |both_bytes: u64| {
+        let call_by = |maker: Maker, both_bytes: u64| {
             let tier = Tier::best();
             let stores = Stores {
                 tier,
+                maker,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,
@@ -436,6 +440,7 @@ mod tests {
                 call.strip.is_far,
             )
         };
+        let call = |both_bytes: u64| call_by(Maker::Other, both_bytes);
         let mib = 1 << 20;
         let (sorted, order, streams, ..) = call(mib);
         assert!(order != sorted && order.len() == sorted.len() && !streams);
@@ -450,6 +455,10 @@ mod tests {
             let (_, order, streams, by_turns, is_far) = call(both_bytes);
             assert_eq!((streams, by_turns, is_far), expected, "{both_bytes} bytes");
             assert!(order.is_empty());
+        }
+        for (both_bytes, expected) in [(40 * mib - 1, false), (40 * mib, true)] {
+            let (_, _, streams, by_turns, _) = call_by(Maker::Intel, both_bytes);
+            assert_eq!((streams, by_turns), (expected, false), "{both_bytes} bytes");
         }
     }
 

@@ -6,11 +6,14 @@
 //! that the limits come from.
 
 use crate::Tier;
+use crate::cpu::Maker;
 use crate::kernel::{BlockOp, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
+/// On CPUs of Intel, whose farther cache is larger, and as fast past the caches as through it.
+const RUNS_INTEL: u64 = 40 << 20;
 
 /// With fewer bytes than this on both sides together, the farther cache has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
@@ -50,6 +53,7 @@ const FROM_SCRATCH: usize = 512;
 pub(super) struct Stores {
     /// What makes the stores.
     pub(super) tier: Tier,
+    pub(super) maker: Maker,
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,
     /// The bytes of source and destination together.
@@ -79,7 +83,11 @@ impl Stores {
 
     /// Whether runs are written past the caches.
     pub(super) fn of_runs(self) -> bool {
-        self.asked.unwrap_or(self.both_bytes >= RUNS)
+        let limit = match self.maker {
+            Maker::Intel => RUNS_INTEL,
+            Maker::Other => RUNS,
+        };
+        self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
     /// Whether an op that writes past the caches leaves out some pages. Who asks for such stores
@@ -92,6 +100,11 @@ impl Stores {
     /// Whether the sides are too large for the farther cache.
     pub(super) fn are_far(self) -> bool {
         self.all_bytes >= FAR && !self.from_scratch
+    }
+
+    /// Whether prefetchers follow what is read of several pages at a time.
+    pub(super) fn are_followed(self) -> bool {
+        self.maker == Maker::Intel
     }
 
     /// Whether blocks that are not written past the caches are visited shuffled.
@@ -155,8 +168,14 @@ mod tests {
         let by_turns = |asked, both_bytes: u64, threads, op| {
             let tier = Tier::best();
             let all_bytes = both_bytes << 20;
-            let stores =
-                Stores { tier, asked, both_bytes: all_bytes, all_bytes, from_scratch: false };
+            let stores = Stores {
+                tier,
+                maker: Maker::Other,
+                asked,
+                both_bytes: all_bytes,
+                all_bytes,
+                from_scratch: false,
+            };
             stores.shared_by(threads).by_turns(op)
         };
         let (copy, transpose) = (BlockOp::Copy, BlockOp::Transpose { bits: 32 });
@@ -174,6 +193,7 @@ mod tests {
         let of = |tier, both_bytes, (rows, column_stride)| {
             let stores = Stores {
                 tier,
+                maker: Maker::Other,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,
