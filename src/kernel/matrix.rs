@@ -83,8 +83,8 @@ const MOST_LINES_DOWN: usize = 4;
 /// has, and at least so many.
 const ROWS_AHEAD: usize = 32;
 
-/// Where prefetchers follow rows: no more rows than this are gone along at a time, or else those of
-/// a block, as they follow no more pages.
+/// Where prefetchers follow rows, no more than this are gone along at a time, as they follow no more
+/// pages.
 const ROWS_FOLLOWED: usize = 32;
 
 /// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
@@ -259,7 +259,7 @@ impl Matrix {
         let mut tables = [B::table(), B::table()];
         let matrices = scalar::blocks(&self.others, source, destination);
         if self.has_whole_lines(destination) {
-            if self.others.is_followed {
+            if self.others.is_followed && B::SIZE <= ROWS_FOLLOWED {
                 // SAFETY: by the contract of this function.
                 return unsafe {
                     self.stream_along::<B>(source, destination, &mut tables, &mut scratch)
@@ -371,7 +371,7 @@ impl Matrix {
         let mut panel = self.streamed_panel::<B>();
         let is_long = self.columns * B::WIDTH >= PAGE;
         if is_long {
-            panel.rows = panel.rows.min(B::SIZE.max(ROWS_FOLLOWED));
+            panel.rows = panel.rows.min(ROWS_FOLLOWED);
         }
         // The matrices whose rows come before the next ones of this one.
         let one = Strip { lines: 1, blocks: 1, ..self.others };

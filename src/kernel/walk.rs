@@ -46,7 +46,7 @@ impl Ahead {
     pub(super) fn by_steps(strip: &Strip, step: usize) -> Self {
         let step = step.max(1);
         let [near, again, far] =
-            distances(strip).map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
+            distances(strip, step).map(|ahead| ahead.div_ceil(step).wrapping_mul(step));
         Self { near, far, again, ..Self::default() }
     }
 
@@ -142,20 +142,22 @@ pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 const AGAIN_AHEAD: usize = 16384;
 
-/// The same three where prefetchers follow: these see to the rest.
-const NEAR_FOLLOWED: usize = 2048;
-const FAR_FOLLOWED: usize = 8192;
-const AGAIN_FOLLOWED: usize = 4096;
+/// The same two where prefetchers follow, which see to the rest; and twice as far where the blocks of a
+/// line are no more bytes than this, as they do not follow from one line to the next.
+const FAR_FOLLOWED: usize = 4096;
+const AGAIN_FOLLOWED: usize = 2048;
+const SHORT_LINE: usize = 32 << 10;
 
-/// How far ahead the source of a strip is fetched: into the nearest cache, and into the second one
-/// for the last time and for the first.
+/// How far ahead the source of a strip is fetched, whose blocks are a step of so many bytes apart: into
+/// the nearest cache, and into the second one for the last time and for the first.
 #[inline(always)]
-fn distances(strip: &Strip) -> [usize; 3] {
-    if strip.is_followed {
-        [NEAR_FOLLOWED, AGAIN_FOLLOWED, FAR_FOLLOWED]
-    } else {
-        [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD]
+fn distances(strip: &Strip, step: usize) -> [usize; 3] {
+    if !strip.is_followed {
+        return [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD];
     }
+    let is_short = strip.blocks.saturating_mul(step) <= SHORT_LINE && strip.lines > 1;
+    let farther = if is_short { 2 } else { 1 };
+    [NEAR_AHEAD, farther * AGAIN_FOLLOWED, farther * FAR_FOLLOWED]
 }
 
 /// The blocks of a strip, of so many bytes each.
@@ -167,7 +169,7 @@ pub(super) fn blocks<'a, const STREAM: bool>(
 ) -> Blocks<'a, STREAM> {
     let bytes = bytes.max(1);
     let [near, again, far] =
-        distances(strip).map(|ahead| Further::new(strip, ahead.div_ceil(bytes)));
+        distances(strip, bytes).map(|ahead| Further::new(strip, ahead.div_ceil(bytes)));
     Blocks {
         strip,
         line: 0,
