@@ -405,7 +405,9 @@ impl Matrix {
                 self.row.places(1, first_row, rows);
                 next_row = first_row + rows.len();
                 let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
-                pages.take_rows::<B>(self, first_row, panel.rows);
+                if !is_long {
+                    pages.take_rows::<B>(self, first_row, panel.rows);
+                }
                 for number in 0..in_rows {
                     let (start, bytes) = panel_at(source, number);
                     let Place { destination: to, .. } = beside.place(number / across, 0);

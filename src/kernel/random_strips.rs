@@ -5,6 +5,7 @@
 
 use relayout_testing::{Buffer, noise};
 
+use super::vector::LINE;
 use super::{BlockOp, Place, Run, Strip, fence, kernel, next_random};
 use crate::cpu::Tier;
 
@@ -73,6 +74,42 @@ impl Random {
             span += stride * (counts[i] - 1);
         }
         strides
+    }
+
+    /// Of a transpose whose columns begin at lines.
+    fn whole_columns(&mut self, op: BlockOp, are_long: bool) -> Strip {
+        let (ways, width) = match op {
+            BlockOp::TransposeInterleave { ways, .. } => (usize::try_from(ways).unwrap(), 4),
+            BlockOp::Transpose { bits } => (1, usize::try_from(bits / 8).unwrap()),
+            _ => panic!("{op} has no columns"),
+        };
+        let rows = 8 + self.pick(&[0, 24, 56, 92]) + self.below(17);
+        let columns = match are_long {
+            true => 4096 / width + ways * self.below(90),
+            false => 64 / width * (1 + self.below(9)) + ways * self.below(8),
+        };
+        let lines = if are_long { 1 + self.below(2) } else { 1 + self.below(9) };
+        let blocks = self.pick(&[1, 1, 3]);
+        let line = columns * width + width * self.below(3);
+        let (source_line, row_stride) =
+            if self.one_in(2) { (line, lines * line) } else { (rows * line, line) };
+        let column_stride = (rows * width * ways).next_multiple_of(LINE) + LINE * self.below(2);
+        let destination_line = columns / ways * column_stride;
+        Strip {
+            lines,
+            source_line,
+            destination_line,
+            blocks,
+            source_step: lines * rows * line,
+            destination_step: lines * destination_line,
+            rows,
+            row_stride,
+            columns,
+            column_stride,
+            is_far: self.one_in(2),
+            is_followed: !self.one_in(4),
+            ..Strip::default()
+        }
     }
 
     fn strip(&mut self, op: BlockOp) -> Strip {
@@ -249,6 +286,22 @@ fn pages_by_turns_are_the_same() {
             let strip = random.whole_lines(op);
             let from = random.below(64);
             check(&mut random, &format!("whole lines {number}"), op, strip, [from, 0]);
+        }
+    }
+}
+
+/// Transposes whose columns begin at lines, of rows that prefetchers follow and of others: short and
+/// long ones, with rests, of matrices beside each other and apart.
+#[test]
+fn transposes_along_rows_are_the_same() {
+    let mut random = Random(3);
+    let transposes = [16, 32, 64].map(|bits| BlockOp::Transpose { bits });
+    let words = [(2, 16), (4, 8)].map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
+    for op in transposes.into_iter().chain(words) {
+        for number in 0..24 {
+            let strip = random.whole_columns(op, number % 3 == 0);
+            let from = random.below(64);
+            check(&mut random, &format!("whole columns {number}"), op, strip, [from, 0]);
         }
     }
 }

@@ -148,14 +148,14 @@ const FAR_FOLLOWED: usize = 4096;
 const AGAIN_FOLLOWED: usize = 2048;
 const SHORT_LINE: usize = 32 << 10;
 
-/// How far ahead the source of a strip is fetched, whose blocks are a step of so many bytes apart: into
-/// the nearest cache, and into the second one for the last time and for the first.
+/// How far ahead the source of a strip is fetched, whose blocks have so many bytes: into the nearest
+/// cache, and into the second one for the last time and for the first.
 #[inline(always)]
-fn distances(strip: &Strip, step: usize) -> [usize; 3] {
+fn distances(strip: &Strip, block: usize) -> [usize; 3] {
     if !strip.is_followed {
         return [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD];
     }
-    let is_short = strip.blocks.saturating_mul(step) <= SHORT_LINE && strip.lines > 1;
+    let is_short = strip.blocks.saturating_mul(block) <= SHORT_LINE && strip.lines > 1;
     let farther = if is_short { 2 } else { 1 };
     [NEAR_AHEAD, farther * AGAIN_FOLLOWED, farther * FAR_FOLLOWED]
 }
