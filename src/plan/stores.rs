@@ -107,14 +107,8 @@ impl Stores {
         self.maker == Maker::Intel
     }
 
-    /// Whether blocks that are not written past the caches are visited shuffled. Prefetchers of Intel
-    /// do not mind an order; transposes are faster without one there too.
+    /// Whether blocks that are not written past the caches are visited shuffled.
     pub(super) fn are_shuffled(self) -> bool {
-        self.maker != Maker::Intel && self.is_near()
-    }
-
-    /// Whether the second-level cache has room for both sides.
-    fn is_near(self) -> bool {
         self.both_bytes <= SHUFFLED
     }
 
@@ -137,7 +131,7 @@ impl Stores {
     /// Whether the squares of a transpose that is not written past the caches are visited
     /// shuffled.
     pub(super) fn of_shuffled_squares(self, strip: &Strip) -> bool {
-        self.is_near() || self.is_crowded(strip) && self.both_bytes < CROWDED_TRANSPOSES
+        self.are_shuffled() || self.is_crowded(strip) && self.both_bytes < CROWDED_TRANSPOSES
     }
 
     /// Whether the kernel of a strip, or of a stage of it, writes past the caches.
