@@ -265,7 +265,7 @@ pub(super) fn lots(count: usize, size: usize) -> impl Iterator<Item = (usize, us
 }
 
 /// So many steps of so many bytes, in bits.
-fn bits(count: usize, step: usize) -> u64 {
+pub(super) fn bits(count: usize, step: usize) -> u64 {
     let bytes = i64::try_from(count.wrapping_mul(step).cast_signed()).unwrap_or(i64::MAX);
     bytes.wrapping_mul(8).cast_unsigned()
 }
@@ -355,6 +355,12 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     let contiguous_source = loops.iter().position(|l| l.source == bits);
     let contiguous_destination = loops.iter().position(|l| l.destination == bits);
     let strided = BlockOp::Strided { bits: width };
+    if let (None, Some(d)) = (contiguous_source, contiguous_destination)
+        && let Some(op) = words_of_one_row(bits, source, loops, d, elements)
+    {
+        let columns = Some(loops.remove(d));
+        return block(op, bits, (Some(ONE_ROW), columns, (false, false)));
+    }
     let (s, d) = match (contiguous_source, contiguous_destination) {
         (Some(s), Some(d)) => (s, d),
         (Some(one), None) | (None, Some(one)) => {
@@ -394,6 +400,24 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     remove_both(loops, s, d);
     let taken = (Some(along_destination), Some(along_source), (false, false));
     block(BlockOp::Transpose { bits: width }, bits, taken)
+}
+
+/// A row of which there is no other one.
+const ONE_ROW: Loop = Loop { extent: 1, full: 1, source: 0, destination: 0 };
+
+/// What takes words apart of which only the first element is there, as in the last row of an odd
+/// number of them, where that row is contiguous in the destination along loop `d`.
+fn words_of_one_row(
+    bits: u64,
+    source: u64,
+    loops: &[Loop],
+    d: usize,
+    elements: &Elements,
+) -> Option<BlockOp> {
+    let word = loops[d].source;
+    let ways = u32::try_from(word / bits).ok().filter(|_| word.is_multiple_of(bits))?;
+    let op = BlockOp::Deinterleave { ways, bits: u32::try_from(bits).ok()? };
+    (exists(op) && reads_whole_words(word, source, loops, d, elements)).then_some(op)
 }
 
 /// From words of elements to words of other elements, where such words are made in
@@ -479,14 +503,14 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
 /// From narrow elements to bytes.
 fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<Block> {
     let (bits, width) = (elements.source_bits, u64::from(elements.source_bits));
-    let s = loops.iter().position(|l| l.source == width)?;
-    let rows = loops[s];
+    let s = loops.iter().position(|l| l.source == width);
+    let rows = s.map_or(ONE_ROW, |s| loops[s]);
     let others_are_whole =
-        loops.iter().enumerate().all(|(i, l)| i == s || l.source.is_multiple_of(8));
+        loops.iter().enumerate().all(|(i, l)| Some(i) == s || l.source.is_multiple_of(8));
     if !others_are_whole || !source.is_multiple_of(8) {
         return None;
     }
-    if rows.destination == 8 {
+    if let Some(s) = s.filter(|_| rows.destination == 8) {
         loops.remove(s);
         let op = BlockOp::Widen { bits, most_first: false };
         let columns = Some(rows);
@@ -504,10 +528,14 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
     let word = columns.source;
     let op = BlockOp::Unsqueeze { ways: u32::try_from(word / 8).ok()?, bits };
     let fits = rows.extent.checked_mul(width)? <= word;
-    if !fits || !exists(op) || !reads_whole_words(word, source, loops, s, elements) {
+    let is_whole = reads_whole_words(word, source, loops, s.unwrap_or(d), elements);
+    if !fits || !exists(op) || !is_whole {
         return None;
     }
-    remove_both(loops, s, d);
+    match s {
+        Some(s) => remove_both(loops, s, d),
+        None => _ = loops.remove(d),
+    }
     let (rows, columns) = (Some(rows), Some(columns));
     Some(Block { op, bits: 8, rows, columns, pads: (false, false), more: Vec::new() })
 }
@@ -662,7 +690,10 @@ mod tests {
         // Pairs that stay together are words.
         assert_eq!(op((16, 16), &[(2, 16, 16), (64, 32, 640), (8, 3200, 32)]), "transpose32");
         assert_eq!(op(f32, &[(20, 32, 320), (10, 640, 32)]), "transpose32");
-        assert_eq!(op(f32, &[(20, 64, 32)]), "strided32");
+        // One row of words of two, of four, and of three.
+        assert_eq!(op(f32, &[(20, 64, 32)]), "deinterleave2x32");
+        assert_eq!(op((8, 8), &[(20, 32, 8)]), "deinterleave4x8");
+        assert_eq!(op(f32, &[(20, 96, 32)]), "strided32");
         assert_eq!(op(f32, &[]), "copy");
         // Words of two rows into words of two columns, and of rows of two arrays.
         let squares = [(2, 16, 32), (2, 32, 16), (64, 64, 4096), (64, 4096, 64)];
@@ -679,11 +710,13 @@ mod tests {
     fn below_a_byte_rows_are_squeezed_and_runs_narrowed() {
         assert_eq!(op((8, 1), &[(32, 800, 1), (100, 8, 32)]), "squeeze1-interleave4x8");
         assert_eq!(op((1, 8), &[(32, 1, 800), (100, 32, 8)]), "deinterleave4x8-unsqueeze1");
+        // The last of so many rows that one is left over.
+        assert_eq!(op((1, 8), &[(100, 32, 8)]), "deinterleave4x8-unsqueeze1");
         assert_eq!(op((8, 4), &[(100, 8, 4)]), "narrow4");
         assert_eq!(op((4, 8), &[(100, 4, 8)]), "widen4");
         // Three columns of four bits are no whole bytes; eight together are one word.
         assert_eq!(op((4, 4), &[(3, 4, 12), (5, 12, 4)]), "bits4to4");
-        assert_eq!(op((4, 4), &[(8, 4, 4), (5, 64, 32)]), "strided32");
+        assert_eq!(op((4, 4), &[(8, 4, 4), (5, 96, 32)]), "strided32");
     }
 
     #[test]
@@ -717,6 +750,15 @@ mod tests {
         };
         assert_eq!(of(10 * 32), "deinterleave4x8");
         assert_eq!(of(10 * 32 - 8), "transpose8");
+        // Nor are those of one row, which may begin within words as well.
+        let of = |source, source_end| {
+            let nest = Nest { source, destination: 0, loops: vec![Loop::new(10, 32, 8)] };
+            let elements = Elements { source_end, ..elements(8, 8) };
+            data(nest, &elements).unwrap()[0].op.to_string()
+        };
+        assert_eq!(of(0, 10 * 32), "deinterleave4x8");
+        assert_eq!(of(0, 10 * 32 - 24), "strided8");
+        assert_eq!(of(8, 11 * 32), "strided8");
     }
 
     #[test]

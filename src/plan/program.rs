@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::choose::Leaf;
+use super::choose::{Leaf, bits};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
@@ -67,8 +67,62 @@ pub(super) fn program(
         }
     }
     leaves.sort_by_key(|leaf| leaf.destination);
+    for i in 1..leaves.len() {
+        if let [.., before, leaf] = &mut leaves[..=i] {
+            share_loops(before, leaf, stores);
+        }
+    }
     let streams = leaves.iter().any(|leaf| streams(leaf, stores));
     Some((fuse(leaves, 0, stores)?, streams))
+}
+
+/// Where the blocks of a leaf are the tails of the lines of the one before it, if only these had
+/// other loops around them: gives them these.
+fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
+    let could_be_tail = leaf.op == before.op && leaf.strip.columns < before.strip.columns;
+    if !could_be_tail || !goes_by_source(before, stores) {
+        return;
+    }
+    let mut strip = before.strip;
+    if strip.lines == 1 {
+        (strip.lines, strip.source_line, strip.destination_line) =
+            (strip.blocks, strip.source_step, strip.destination_step);
+        (strip.blocks, strip.source_step, strip.destination_step) = (1, 0, 0);
+    }
+    let Some(loops) = loops_around(leaf, &strip) else { return };
+    let one_line = Strip {
+        lines: 1,
+        source_line: 0,
+        destination_line: 0,
+        blocks: strip.blocks,
+        source_step: strip.source_step,
+        destination_step: strip.destination_step,
+        ..leaf.strip
+    };
+    let as_one = |leaf: &Leaf, strip| Leaf { loops: Vec::new(), strip, ..leaf.clone() };
+    let (lines, tail) = (as_one(before, strip), as_one(leaf, one_line));
+    if loops == before.loops && steps_to_tail(&lines, &tail, stores.tier).is_some() {
+        (before.strip, leaf.strip, leaf.loops) = (strip, one_line, loops);
+    }
+}
+
+/// The loops around one line of the blocks that `strip` has, in which a leaf would do the same.
+fn loops_around(leaf: &Leaf, strip: &Strip) -> Option<Vec<Loop>> {
+    let along = |count: usize, source: usize, destination: usize| {
+        Some(Loop::new(u64::try_from(count).ok()?, bits(1, source), bits(1, destination)))
+    };
+    let of = |strip: &Strip| along(strip.blocks, strip.source_step, strip.destination_step);
+    let Strip { lines, source_line, destination_line, .. } = leaf.strip;
+    let mut loops = leaf.loops.clone();
+    loops.extend([along(lines, source_line, destination_line)?, of(&leaf.strip)?]);
+    loops.retain(|l| l.extent > 1);
+    if strip.blocks > 1 {
+        let blocks = of(strip)?;
+        let at = loops.iter().position(|&l| l == blocks)?;
+        loops.remove(at);
+    }
+    loops.sort_by_key(|l| std::cmp::Reverse((l.destination, l.source)));
+    Some(loops)
 }
 
 /// Whether a kernel of a leaf writes past the caches.
@@ -261,7 +315,8 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
     let mut rest = leaves;
     while !rest.is_empty() {
         let mut first = rest.remove(0);
-        let Some(&around) = first.loops.first() else {
+        let by_source = goes_by_source(&first, stores);
+        let Some(&around) = outermost(&first.loops, by_source) else {
             if let Some(hop) = first.hop {
                 let Hop { first: into, second: out_of, scratch_bytes } = *hop;
                 nodes.push(Node::Hop {
@@ -306,14 +361,16 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             nodes.push(Node::Call(Call { source, destination, op, strip, order, run, stages }));
             continue;
         };
-        let start = first.destination;
-        let (same, others): (Vec<Leaf>, Vec<Leaf>) =
-            rest.into_iter().partition(|leaf| goes_along(leaf, around, start));
-        rest = others;
         let mut body = vec![first];
-        body.extend(same);
+        for leaf in std::mem::take(&mut rest) {
+            let goes_along =
+                body.first().is_some_and(|first| goes_along(&leaf, first, around, by_source));
+            if goes_along { body.push(leaf) } else { rest.push(leaf) }
+        }
         for leaf in &mut body {
-            leaf.loops.remove(0);
+            if let Some(at) = place_of(leaf, around) {
+                leaf.loops.remove(at);
+            }
         }
         nodes.push(Node::Loop {
             count: around.extent,
@@ -371,16 +428,45 @@ fn steps_to_tail(leaf: &Leaf, tail: &Leaf, tier: Tier) -> Option<(usize, usize)>
     (goes_on && is_there).then_some((source_line, destination_line))
 }
 
-/// Whether a leaf can be in the same loop: with the same steps, and within one
-/// step of where that starts.
-fn goes_along(leaf: &Leaf, around: Loop, start: u64) -> bool {
-    let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
-    leaf.loops.first().is_some_and(|l| {
+/// Whether a leaf is done in the order of the source: what is read from memory is best read in
+/// its order, whatever that of the destination is then.
+fn goes_by_source(leaf: &Leaf, stores: Stores) -> bool {
+    leaf.hop.is_none() && !stores.from_scratch && streams(leaf, stores)
+}
+
+/// Which of some loops goes around the others: the first one, which has the longest steps in the
+/// destination, or that with the longest ones in the source.
+fn outermost(loops: &[Loop], by_source: bool) -> Option<&Loop> {
+    let step = |l: &&Loop| l.source.cast_signed().unsigned_abs();
+    if by_source { loops.iter().rev().max_by_key(step) } else { loops.first() }
+}
+
+/// Whether a leaf can be in the same loop as another one: with the same steps, and within one
+/// step of where that one starts.
+fn goes_along(leaf: &Leaf, first: &Leaf, around: Loop, by_source: bool) -> bool {
+    let Some(at) = place_of(leaf, around) else { return false };
+    let gap = leaf.destination.checked_sub(first.destination);
+    let follows = gap.is_some_and(|gap| gap < around.destination);
+    if !by_source {
+        return at == 0 && follows;
+    }
+    let distance = |a: u64, b: u64| a.wrapping_sub(b).cast_signed().unsigned_abs();
+    let is_near = distance(leaf.source, first.source) < distance(around.source, 0);
+    follows || is_near && !is_padding(leaf)
+}
+
+/// Which loop of a leaf has the steps of `around`.
+fn place_of(leaf: &Leaf, around: Loop) -> Option<usize> {
+    leaf.loops.iter().position(|l| {
         l.extent == around.extent
             && l.destination == around.destination
-            && (l.source == around.source || is_padding)
-            && leaf.destination.checked_sub(start).is_some_and(|gap| gap < around.destination)
+            && (l.source == around.source || is_padding(leaf))
     })
+}
+
+/// Whether a leaf reads nothing.
+fn is_padding(leaf: &Leaf) -> bool {
+    matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits)
 }
 
 #[cfg(test)]
@@ -396,6 +482,8 @@ mod tests {
         all_bytes: 0,
         from_scratch: false,
     };
+
+    const STREAMING: Stores = Stores { asked: Some(true), ..ORDINARY };
 
     fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
@@ -530,5 +618,83 @@ mod tests {
         };
         let [Node::Loop { count: 8, body, .. }] = &body[..] else { panic!("{body:?}") };
         assert_eq!(body.len(), 2);
+    }
+
+    #[test]
+    fn past_the_caches_the_source_is_read_in_its_order() {
+        // Rows of tiles far from each other in the destination, of 50 images that follow each
+        // other in the source; and what is left of the last such row.
+        let images = (50, 8000, 1600);
+        let leaves = || {
+            let mut last = leaf(600_000, &[images], 3);
+            last.source = 4800;
+            vec![leaf(0, &[(6, 800, 100_000), images], 7), last]
+        };
+        let nodes = |stores| program(leaves(), stores, 1 << 20, 1 << 20).unwrap().0;
+        let [Node::Loop { count: 50, body, .. }] = &nodes(STREAMING)[..] else { panic!() };
+        let [Node::Loop { count: 6, body: calls, .. }, Node::Call(_)] = &body[..] else {
+            panic!("{body:?}")
+        };
+        let [Node::Call(call)] = &calls[..] else { panic!("{calls:?}") };
+        assert_eq!(call.strip.next, 100, "to where the loop around it goes on");
+        let [Node::Loop { count: 6, .. }, Node::Loop { count: 50, .. }] = &nodes(ORDINARY)[..]
+        else {
+            panic!()
+        };
+        // What is in scratch memory is near in any order.
+        let from_scratch = Stores { from_scratch: true, ..STREAMING };
+        let Node::Loop { count, .. } = nodes(from_scratch)[0] else { panic!() };
+        assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn tails_get_the_loops_of_what_they_end() {
+        let (groups, images) = ((6, 8 << 10, 8 << 14), (50, 8 << 13, 8 << 8));
+        let with_strip = |mut leaf: Leaf, lines: [usize; 3], blocks: [usize; 3]| {
+            let strip = &mut leaf.strip;
+            [strip.lines, strip.source_line, strip.destination_line] = lines;
+            [strip.blocks, strip.source_step, strip.destination_step] = blocks;
+            leaf
+        };
+        let end = |columns, loops: &[_]| {
+            let mut end = leaf(8 * 7 * 128, loops, columns);
+            end.source = 8 * 7 * 128;
+            end
+        };
+        let (lines, one, none) = ([7, 128, 128], [4, 2048, 1 << 20], [1, 0, 0]);
+        let of_groups = [6, 1 << 10, 1 << 14];
+        let of_images = [50, 1 << 13, 1 << 8];
+        let alike = |strip_lines, strip_blocks| {
+            with_strip(leaf(0, &[groups, images], 128), strip_lines, strip_blocks)
+        };
+        let tail_of = |leaves: Vec<Leaf>, stores| {
+            let (mut nodes, _) = program(leaves, stores, 1 << 24, 1 << 24).unwrap();
+            loop {
+                match nodes.into_iter().next() {
+                    Some(Node::Loop { body, .. }) => nodes = body,
+                    Some(Node::Call(call)) => return (call.strip.lines, call.strip.tail),
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        for end in [
+            // As loops, one of them as lines, both, and among these the blocks.
+            with_strip(end(100, &[groups, images]), none, one),
+            with_strip(end(100, &[images]), of_groups, one),
+            with_strip(end(100, &[images]), one, of_groups),
+        ] {
+            assert_eq!(tail_of(vec![alike(lines, one), end.clone()], STREAMING), (7, 100));
+            assert_eq!(tail_of(vec![alike(lines, one), end], ORDINARY), (7, 0));
+        }
+        // Without blocks, the lines may be taken for them on both sides.
+        let end = with_strip(end(100, &[]), of_groups, of_images);
+        for alike in [alike(lines, none), alike(none, lines)] {
+            assert_eq!(tail_of(vec![alike, end.clone()], STREAMING), (7, 100));
+        }
+        // Other steps, and ends that are no tail.
+        let other = with_strip(end.clone(), [6, 1 << 10, 1 << 15], of_images);
+        assert_eq!(tail_of(vec![alike(lines, none), other], STREAMING), (7, 0));
+        let short = Leaf { strip: Strip { columns: 63, ..end.strip }, ..end };
+        assert_eq!(tail_of(vec![alike(lines, none), short], STREAMING), (7, 0));
     }
 }
