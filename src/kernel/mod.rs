@@ -404,21 +404,30 @@ impl Strip {
             BlockOp::Interleave { bits, .. }
             | BlockOp::Deinterleave { bits, .. }
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
+            BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => self.columns < lanes(1),
             _ => false,
         }
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
-    fn matrix_size(&self, width: usize) -> (usize, usize) {
+    pub(crate) fn matrix_size(&self, width: usize) -> (usize, usize) {
         let rows = if self.blocks_join(width) { self.blocks } else { 1 };
         let columns = if self.lines_join(width) { self.lines } else { 1 };
         (self.rows.saturating_mul(rows), self.columns.saturating_mul(columns))
     }
 
-    /// How many bytes the shorter side of a transpose of elements of so many bits has.
-    pub(crate) fn shorter_bytes(&self, bits: u32) -> usize {
-        let (rows, columns) = self.matrix_size(bytes(bits));
-        rows.min(columns).saturating_mul(bytes(bits))
+    /// Whether the matrices of a transpose have all rows, and all columns, at one stride.
+    pub(crate) fn is_even_matrix(&self, width: usize) -> bool {
+        let is_even = |joins: bool, count: usize, stride: usize, step: usize| {
+            !joins || step == count.wrapping_mul(stride)
+        };
+        is_even(self.blocks_join(width), self.rows, self.row_stride, self.source_step)
+            && is_even(
+                self.lines_join(width),
+                self.columns,
+                self.column_stride,
+                self.destination_line,
+            )
     }
 
     /// Of a transpose: whether it goes along the columns, because these are further

@@ -195,6 +195,11 @@ pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(
         rows.copy_from_slice(&turned);
         return rows;
     }
+    if let (16, 8, Ok(bytes)) = (WAYS, BITS, <&[V; 16]>::try_from(rows.as_slice())) {
+        let words = weave_sixteen_bytes(bytes);
+        rows.copy_from_slice(&words);
+        return rows;
+    }
     weave_by_zips::<V, WAYS, BITS>(rows)
 }
 
@@ -208,7 +213,45 @@ pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(
         rows.copy_from_slice(&four);
         return rows;
     }
+    if let (16, 8, Ok(words)) = (WAYS, BITS, <&[V; 16]>::try_from(rows.as_slice())) {
+        let bytes = unweave_sixteen_bytes(words);
+        rows.copy_from_slice(&bytes);
+        return rows;
+    }
     unweave_by_zips::<V, WAYS, BITS>(rows)
+}
+
+/// Interleaves 16 rows of bytes: four at a time, which makes words, and then these.
+#[inline(always)]
+fn weave_sixteen_bytes<V: Vector>(rows: &[V; 16]) -> [V; 16] {
+    let a = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
+    let b = V::interleave_bytes([rows[4], rows[5], rows[6], rows[7]]);
+    let c = V::interleave_bytes([rows[8], rows[9], rows[10], rows[11]]);
+    let d = V::interleave_bytes([rows[12], rows[13], rows[14], rows[15]]);
+    let first = weave_by_zips::<V, 4, 32>([a[0], b[0], c[0], d[0]]);
+    let second = weave_by_zips::<V, 4, 32>([a[1], b[1], c[1], d[1]]);
+    let third = weave_by_zips::<V, 4, 32>([a[2], b[2], c[2], d[2]]);
+    let fourth = weave_by_zips::<V, 4, 32>([a[3], b[3], c[3], d[3]]);
+    sixteen(first, second, third, fourth)
+}
+
+/// The inverse of [`weave_sixteen_bytes`].
+#[inline(always)]
+fn unweave_sixteen_bytes<V: Vector>(words: &[V; 16]) -> [V; 16] {
+    let a = unweave_by_zips::<V, 4, 32>([words[0], words[1], words[2], words[3]]);
+    let b = unweave_by_zips::<V, 4, 32>([words[4], words[5], words[6], words[7]]);
+    let c = unweave_by_zips::<V, 4, 32>([words[8], words[9], words[10], words[11]]);
+    let d = unweave_by_zips::<V, 4, 32>([words[12], words[13], words[14], words[15]]);
+    let first = V::deinterleave_bytes([a[0], b[0], c[0], d[0]]);
+    let second = V::deinterleave_bytes([a[1], b[1], c[1], d[1]]);
+    let third = V::deinterleave_bytes([a[2], b[2], c[2], d[2]]);
+    let fourth = V::deinterleave_bytes([a[3], b[3], c[3], d[3]]);
+    sixteen(first, second, third, fourth)
+}
+
+#[inline(always)]
+fn sixteen<V: Vector>(a: [V; 4], b: [V; 4], c: [V; 4], d: [V; 4]) -> [V; 16] {
+    [a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3], c[0], c[1], c[2], c[3], d[0], d[1], d[2], d[3]]
 }
 
 /// Interleaves `WAYS` rows: see the module.

@@ -592,8 +592,15 @@ fn take_panels(
     columns: Option<u64>,
     elements: &Elements,
 ) -> Option<Strip> {
-    let more_rows = take(loops, |l| Some(l.destination) == rows);
-    let more_columns = take(loops, |l| Some(l.source) == columns);
+    // What continues both had better be more of what there is less of.
+    let (more_rows, more_columns);
+    if rows <= columns {
+        more_rows = take(loops, |l| Some(l.destination) == rows);
+        more_columns = take(loops, |l| Some(l.source) == columns);
+    } else {
+        more_columns = take(loops, |l| Some(l.source) == columns);
+        more_rows = take(loops, |l| Some(l.destination) == rows);
+    }
     let step = |l: &Loop| {
         if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
     };
@@ -702,8 +709,33 @@ mod tests {
         assert_eq!(op((16, 16), &words), "exchange2x16");
         let words = [(4, 8, 8000), (4, 9600, 8), (128, 32, 32)];
         assert_eq!(op((8, 8), &words), "exchange4x8");
+        // Words of a row that another loop, or the end of the source, does not have whole.
+        assert_eq!(op((8, 8), &[(20, 32, 8), (6, 8 * 83, 8 * 20)]), "strided8");
+        let words = Nest { source: 0, destination: 0, loops: vec![Loop::new(20, 32, 8)] };
+        let of_bytes = |source_end| {
+            let elements = Elements { source_end, ..elements(8, 8) };
+            data(words.clone(), &elements).unwrap()[0].op.to_string()
+        };
+        assert_eq!(of_bytes(20 * 32), "deinterleave4x8");
+        assert_ne!(of_bytes(20 * 32 - 24), "deinterleave4x8");
         // Sixteen ways have no kernel of their own.
         assert_eq!(op((8, 8), &[(16, 999 * 8, 8), (50, 8, 128)]), "transpose8");
+    }
+
+    #[test]
+    fn a_loop_that_continues_both_sides_joins_the_shorter_one() {
+        let nest = |rows: u64, columns: u64| {
+            let loops = [(rows, 1 << 20, 8), (columns, 8, 8000 * rows), (5, 8 * columns, 8 * rows)];
+            let loops = loops.map(|(n, s, d)| Loop::new(n, s, d)).to_vec();
+            data(Nest { source: 0, destination: 0, loops }, &elements(8, 8))
+                .unwrap()
+                .remove(0)
+                .strip
+        };
+        let (wide, high) = (nest(20, 100), nest(100, 20));
+        assert_eq!((wide.blocks, wide.source_step, wide.destination_step), (5, 100, 20));
+        assert_eq!((wide.lines, high.blocks), (1, 1));
+        assert_eq!((high.lines, high.source_line, high.destination_line), (5, 20, 100));
     }
 
     #[test]

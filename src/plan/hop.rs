@@ -14,11 +14,10 @@
 //! Each pass is a nest of its own, for which kernels are chosen as for any other.
 
 use super::choose::{self, Elements, Leaf, paddings};
+use super::cost::cost;
 use super::nest::{Loop, Nest};
 use super::staged::SCRATCH_BYTES;
-use super::stores::{LINE, Stores};
 use crate::error::Side as Which;
-use crate::kernel::BlockOp;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
 /// memory and in the destination.
@@ -61,7 +60,7 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
         Passes::of_padded_runs(&nest, elements),
     ] {
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements)) else { continue };
-        let cost = cost(&leaves, elements.stores)?;
+        let Some(cost) = cost(&leaves, elements.stores) else { continue };
         if cost < least {
             (best, least) = (Some(leaves), cost);
         }
@@ -389,83 +388,4 @@ impl Words {
         let whole = width / bits;
         is_word.then_some(Words { word, whole, others, padding, are_readable })
     }
-}
-
-/// About how long some kernels take, in picoseconds, on any machine. `None` where a number does
-/// not fit.
-fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {
-    leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf, stores)?))
-}
-
-/// A call, and a block of one.
-const CALL: u64 = 10_000;
-const BLOCK: u64 = 3_000;
-/// A byte that is moved by vectors.
-const BYTE: u64 = 30;
-/// A line that is not written past the caches, where those beside it are.
-const KEPT_LINE: u64 = 50_000;
-
-fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
-    let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
-    if let Some(hop) = &leaf.hop {
-        let first = cost(&hop.first, stores.into_scratch())?;
-        let second = cost(&hop.second, stores.out_of_scratch())?;
-        return first.checked_add(second)?.checked_mul(calls);
-    }
-    let (strip, op) = (&leaf.strip, leaf.op);
-    let wide = |n: usize| u64::try_from(n).ok();
-    let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
-    let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
-    let block = match op {
-        BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
-        BlockOp::Strided { .. } => elements.checked_mul(400)?,
-        op if strip.is_below_vectors(op) => elements.checked_mul(1_500)?,
-        BlockOp::Transpose { bits } => match strip.shorter_bytes(bits) {
-            // Word by word.
-            ..16 => {
-                let words = wide(strip.rows.max(strip.columns))?;
-                bytes(bits)?.checked_mul(2)?.checked_add(words.checked_mul(300)?)?
-            }
-            16..64 => bytes(bits)?.checked_mul(4)?,
-            _ => bytes(bits)?.checked_mul(2)?,
-        },
-        BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
-        BlockOp::Interleave { bits, .. }
-        | BlockOp::Deinterleave { bits, .. }
-        | BlockOp::Exchange { bits, .. } => bytes(bits)?,
-        BlockOp::Narrow { .. } | BlockOp::Widen { .. } => {
-            bytes(8)?.checked_add(if strip.columns < 16 { 8_000 } else { 0 })?
-        }
-        _ => bytes(8)?,
-    };
-    let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
-    let kept = if keeps_lines(leaf, stores) { KEPT_LINE } else { 0 };
-    let call = block.checked_add(BLOCK + kept)?.checked_mul(blocks)?.checked_add(CALL)?;
-    call.checked_mul(calls)
-}
-
-/// Whether it fills runs that are no whole lines, beside what is written past the caches.
-fn keeps_lines(leaf: &Leaf, stores: Stores) -> bool {
-    leaf.op == BlockOp::Fill && stores.of_runs() && !leaf.strip.columns.is_multiple_of(LINE)
-}
-
-/// Whether some kernels take much longer than vectors would.
-pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
-    let all = |leaf: &Leaf| -> Option<u64> {
-        let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
-        let strip = &leaf.strip;
-        let wide = |n: usize| u64::try_from(n).ok();
-        let elements_of = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
-        let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
-        elements_of.checked_mul(blocks)?.checked_mul(calls)
-    };
-    let width = u64::from(elements.source_bits.max(elements.destination_bits)).max(8) / 8;
-    leaves.iter().any(|leaf| {
-        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) {
-            return keeps_lines(leaf, elements.stores);
-        }
-        let width = if leaf.op == BlockOp::Copy { 1 } else { width };
-        let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
-        cost_of(leaf, elements.stores) > least
-    })
 }

@@ -11,6 +11,7 @@ mod along;
 mod by_index;
 mod choose;
 mod chunks;
+mod cost;
 mod digits;
 mod explain;
 mod hop;

@@ -2,7 +2,8 @@
 //!
 //! Nests that go on beside each other (whole tiles of a row, the ragged rest of
 //! it, the padding behind that) share the loops around them, so a run visits
-//! memory once, in the order of the destination.
+//! memory once: in the order of the destination, but past the caches in that of the
+//! source.
 
 use std::ops::Range;
 
@@ -79,7 +80,8 @@ pub(super) fn program(
 /// Where the blocks of a leaf are the tails of the lines of the one before it, if only these had
 /// other loops around them: gives them these.
 fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
-    let could_be_tail = leaf.op == before.op && leaf.strip.columns < before.strip.columns;
+    let could_be_tail =
+        leaf.op == before.op && leaf.strip.columns < before.strip.columns && leaf.hop.is_none();
     if !could_be_tail || !goes_by_source(before, stores) {
         return;
     }
@@ -99,9 +101,12 @@ fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
         destination_step: strip.destination_step,
         ..leaf.strip
     };
+    if loops != before.loops {
+        return;
+    }
     let as_one = |leaf: &Leaf, strip| Leaf { loops: Vec::new(), strip, ..leaf.clone() };
     let (lines, tail) = (as_one(before, strip), as_one(leaf, one_line));
-    if loops == before.loops && steps_to_tail(&lines, &tail, stores.tier).is_some() {
+    if steps_to_tail(&lines, &tail, stores.tier).is_some() {
         (before.strip, leaf.strip, leaf.loops) = (strip, one_line, loops);
     }
 }
@@ -361,12 +366,11 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             nodes.push(Node::Call(Call { source, destination, op, strip, order, run, stages }));
             continue;
         };
+        let (same, others): (Vec<Leaf>, Vec<Leaf>) =
+            rest.into_iter().partition(|leaf| goes_along(leaf, &first, around, by_source));
+        rest = others;
         let mut body = vec![first];
-        for leaf in std::mem::take(&mut rest) {
-            let goes_along =
-                body.first().is_some_and(|first| goes_along(&leaf, first, around, by_source));
-            if goes_along { body.push(leaf) } else { rest.push(leaf) }
-        }
+        body.extend(same);
         for leaf in &mut body {
             if let Some(at) = place_of(leaf, around) {
                 leaf.loops.remove(at);
@@ -473,6 +477,7 @@ fn is_padding(leaf: &Leaf) -> bool {
 mod tests {
     use super::*;
     use crate::cpu::Maker;
+    use crate::{PlanBuilder, Shape};
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
@@ -645,6 +650,28 @@ mod tests {
         let from_scratch = Stores { from_scratch: true, ..STREAMING };
         let Node::Loop { count, .. } = nodes(from_scratch)[0] else { panic!() };
         assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn images_of_a_shape_are_read_one_after_the_other() {
+        let shape: Shape = "bf16[16,64,1024]{2,0,1:T(8,128)(2,1)}".parse().unwrap();
+        let outermost = |streaming| {
+            let plan = PlanBuilder::new().streaming(streaming).unpack(&shape).unwrap();
+            let explanation = plan.explain();
+            if streaming && !explanation.streaming {
+                return None;
+            }
+            let text = explanation.to_string();
+            Some(text.lines().find(|line| line.contains(" times, ")).unwrap().trim().to_owned())
+        };
+        // An image has so many bytes.
+        let in_order = "source +32768 bytes";
+        match outermost(true) {
+            Some(line) => assert!(line.contains(in_order), "{line}"),
+            None => eprintln!("skipped: no streaming stores here"),
+        }
+        let line = outermost(false).unwrap();
+        assert!(!line.contains(in_order), "{line}");
     }
 
     #[test]

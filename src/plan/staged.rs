@@ -12,6 +12,7 @@
 
 use super::along::Along;
 use super::choose::{self, Elements, Leaf};
+use super::cost;
 use super::hop;
 use super::nest::{Loop, Nest};
 use crate::convert::Conversion;
@@ -131,7 +132,7 @@ pub(super) fn data(
         && !converts
         && !order.source
         && !order.destination
-        && hop::is_slow(&leaves, elements)
+        && cost::is_slow(&leaves, elements)
         && let Some(leaves) = hop::data(&nest, elements, &leaves)
     {
         return Some(leaves);

@@ -1,0 +1,178 @@
+//! How long kernels take, about: what decides whether two passes are quicker than one.
+//!
+//! Times are in picoseconds, and only their ratios matter: they were fitted to what the layouts
+//! of the corpus took, each way they can go (see `docs/performance.md`).
+
+use super::choose::{Elements, Leaf};
+use super::staged::Stage;
+use super::stores::{LINE, Stores};
+use crate::kernel::BlockOp;
+
+/// About how long some kernels take. `None` where a number does not fit.
+pub(super) fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {
+    leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf, stores)?))
+}
+
+/// The bytes of the shortest vector.
+const SHORTEST: usize = 16;
+
+/// A call, and a block of one.
+const CALL: u64 = 10_000;
+const BLOCK: u64 = 3_500;
+/// A byte that is moved by vectors.
+const BYTE: u64 = 25;
+/// A line that is not written past the caches, where those beside it are.
+const KEPT_LINE: u64 = 50_000;
+/// What is squeezed goes through memory, a stretch at a time.
+const STRETCH: u64 = 30_000;
+/// What is narrowed or widened ends in less than a vector.
+const ENDS: u64 = 6_000;
+/// What a stage brings or takes away is run by run.
+const RUN_OF_STAGE: u64 = 8_000;
+/// A word of a matrix that is narrower than a vector.
+const WORD: u64 = 400;
+/// Columns that are multiples of so many bytes apart fall into few sets of the nearest cache, of
+/// which a square of bytes has the most, and drive each other out before they are written.
+const CROWDED_BYTES: usize = 2048;
+const CROWDED: usize = 4096;
+
+fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
+    let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+    if let Some(hop) = &leaf.hop {
+        let first = cost(&hop.first, stores.into_scratch())?;
+        let second = cost(&hop.second, stores.out_of_scratch())?;
+        // In the nearest cache both take less.
+        return (first.checked_add(second)? / 10 * 9).checked_mul(calls);
+    }
+    let (strip, op) = (&leaf.strip, leaf.op);
+    let wide = |n: usize| u64::try_from(n).ok();
+    let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
+    let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
+    let block = match op {
+        BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
+        BlockOp::Strided { .. } => elements.checked_mul(400)?,
+        BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => {
+            let byte = if strip.is_below_vectors(op) { 500 } else { BYTE / 2 };
+            elements.checked_mul(byte)?.checked_add(STRETCH)?
+        }
+        op if strip.is_below_vectors(op) => elements.checked_mul(1_500)?,
+        BlockOp::Transpose { bits } => transposed(leaf, bits, bytes(bits)?, stores)?,
+        BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
+        BlockOp::Interleave { bits, .. }
+        | BlockOp::Deinterleave { bits, .. }
+        | BlockOp::Exchange { bits, .. } => bytes(bits)?,
+        BlockOp::Narrow { .. } | BlockOp::Widen { .. } => bytes(8)?.checked_add(ENDS)?,
+        _ => bytes(8)?,
+    };
+    let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
+    let kept = if keeps_lines(leaf, stores) { KEPT_LINE } else { 0 };
+    let stages = [&leaf.stages.source, &leaf.stages.destination].into_iter().flatten();
+    let staged = stages
+        .map(|stage| cost_of_stage(stage))
+        .try_fold(0, |sum: u64, one| sum.checked_add(one?))?;
+    let call = block.checked_add(BLOCK + kept)?.checked_mul(blocks)?.checked_add(CALL + staged)?;
+    call.checked_mul(calls)
+}
+
+/// What a stage brings or takes away, run by run.
+fn cost_of_stage(stage: &Stage) -> Option<u64> {
+    let wide = |n: usize| u64::try_from(n).ok();
+    let run = wide(stage.elements)?.checked_mul(BYTE)?.checked_add(RUN_OF_STAGE)?;
+    let counts = [stage.lines.count, stage.blocks.count, stage.rows.count];
+    counts.into_iter().try_fold(run, |cost, count| cost.checked_mul(wide(count)?))
+}
+
+/// A block of a transpose of elements of so many bits, which is moved in as long as that.
+fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64> {
+    let strip = &leaf.strip;
+    let wide = |n: usize| u64::try_from(n).ok();
+    let width = usize::try_from(bits / 8).ok()?;
+    let (rows, columns) = strip.matrix_size(width);
+    let shorter = rows.min(columns);
+    if shorter.checked_mul(width)? < SHORTEST {
+        let longer = if strip.is_even_matrix(width) { LINE } else { strip.rows.max(strip.columns) };
+        if longer.checked_mul(width)? < SHORTEST {
+            return moved.checked_mul(20);
+        }
+        let words = wide(strip.rows.max(strip.columns))?.checked_mul(WORD)?;
+        return moved.checked_add(words);
+    }
+    // Squares of lines, or of less; the last ones end where the matrix does, over those before.
+    let mut size = LINE / width;
+    while size > shorter {
+        size = (size / 2).min(16);
+    }
+    let by_squares = |moved: u64, n: usize| {
+        (moved / wide(n)?).checked_mul(wide(n.checked_next_multiple_of(size)?)?)
+    };
+    let moved = by_squares(by_squares(moved, rows)?, columns)?;
+    let crowd = if width < 4 { CROWDED_BYTES } else { CROWDED };
+    let is_crowded = |stride: usize| stride.is_multiple_of(crowd);
+    let stays = !stores.past_the_caches(leaf.op, strip);
+    let times = if stays && (is_crowded(strip.column_stride) || is_crowded(strip.row_stride)) {
+        6
+    } else if size * width == LINE {
+        2
+    } else {
+        4
+    };
+    moved.checked_mul(times)
+}
+
+/// Whether it fills runs that are no whole lines, beside what is written past the caches.
+fn keeps_lines(leaf: &Leaf, stores: Stores) -> bool {
+    leaf.op == BlockOp::Fill && stores.of_runs() && !leaf.strip.columns.is_multiple_of(LINE)
+}
+
+/// Whether some kernels take much longer than vectors would.
+pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
+    let all = |leaf: &Leaf| -> Option<u64> {
+        let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+        let strip = &leaf.strip;
+        let wide = |n: usize| u64::try_from(n).ok();
+        let elements_of = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
+        let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
+        elements_of.checked_mul(blocks)?.checked_mul(calls)
+    };
+    let width = u64::from(elements.source_bits.max(elements.destination_bits)).max(8) / 8;
+    leaves.iter().any(|leaf| {
+        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) {
+            return keeps_lines(leaf, elements.stores);
+        }
+        let width = if leaf.op == BlockOp::Copy { 1 } else { width };
+        let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
+        cost_of(leaf, elements.stores) > least
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Plan, Shape};
+
+    /// The kernels of packing, in the order in which they are called, without their tier.
+    fn ops(text: &str) -> Vec<String> {
+        let explanation =
+            Plan::pack(&text.parse::<Shape>().unwrap()).unwrap().explain().to_string();
+        let prefix = format!("{}-", crate::Tier::best().name());
+        let lines = explanation.lines().filter_map(|line| line.trim().strip_prefix(&prefix));
+        lines.filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect()
+    }
+
+    #[test]
+    fn each_way_where_it_is_quicker() {
+        for (text, first, second) in [
+            // Words of a row of bytes are squeezed at once, and few columns turned as words.
+            ("s4[63,255,15]{1,0,2:T(8,128)(8,1)E(4)}", "squeeze4-interleave4x8", "transpose32"),
+            ("f4e2m1fn[96,63,15]{0,1,2:T(8,128)(8,1)E(4)}", "transpose8", "squeeze4-interleave4x8"),
+            ("u8[15,127,65]{1,0,2:T(8,128)(4,1)}", "interleave4x8", "transpose32"),
+        ] {
+            let ops = ops(text);
+            assert_eq!(ops[..2], [first, second], "{text}");
+        }
+        // What a kernel does well is not done twice.
+        for text in ["f32[100,300]{0,1:T(8,128)}", "bf16[300,8,64]{0,2,1:T(8,128)(2,1)}"] {
+            let ops = ops(text);
+            assert!(ops[0].starts_with("transpose32"), "{text}: {ops:?}");
+        }
+    }
+}
