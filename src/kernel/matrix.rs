@@ -27,8 +27,8 @@ pub(super) struct Matrix {
 /// Places at a stride, in blocks that are a step apart, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Split {
-    block: usize,
-    step: usize,
+    pub(super) block: usize,
+    pub(super) step: usize,
     pub(super) stride: usize,
 }
 
@@ -134,7 +134,7 @@ struct Blocks {
 /// Rows or columns first: those that are further from each other, of which the caches
 /// hold fewer, as powers of two put them all into the same few places.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     /// The columns of the same rows first.
     ByRows,
     /// The rows of the same columns first.
@@ -237,6 +237,17 @@ impl Matrix {
     #[inline(always)]
     pub(super) unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
         let mut scratch = B::scratch();
+        if self.is_crowded::<B>() {
+            let mut memory = MaybeUninit::uninit();
+            for (source, destination) in scalar::blocks(&self.others, source, destination) {
+                let memory = memory.as_mut_ptr();
+                // SAFETY: one of the matrices.
+                unsafe {
+                    self.transpose_crowded::<B>(source, destination, memory, &mut scratch);
+                };
+            }
+            return;
+        }
         let mut tables = [[0; GRID * MAX_LANES]; 2];
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.
@@ -512,11 +523,10 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a block
                 // has, to memory that has room for them.
                 unsafe {
-                    transpose_panel::<B, RowsAhead<'_>>(
+                    transpose_panel_to_caches::<B>(
                         rows,
                         columns,
                         Order::ByColumns,
-                        None,
                         scratch,
                         source,
                         made.memory,
@@ -606,11 +616,10 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
-                    transpose_panel::<B, RowsAhead<'_>>(
+                    transpose_panel_to_caches::<B>(
                         rows,
                         columns,
                         order,
-                        None,
                         scratch,
                         source,
                         destination,
@@ -941,6 +950,34 @@ pub(super) trait StreamedBlock: Block {
     /// Where the rows or columns of such a panel begin.
     type Table: AsMut<[usize]>;
     fn table() -> Self::Table;
+}
+
+/// Transposes a panel with ordinary stores.
+///
+/// # Safety
+///
+/// As [`transpose_panel`], with nothing to fetch.
+#[inline(always)]
+pub(super) unsafe fn transpose_panel_to_caches<B: Block>(
+    rows: &[usize],
+    columns: &[usize],
+    order: Order,
+    scratch: &mut B::Scratch,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    // SAFETY: the same contract.
+    unsafe {
+        transpose_panel::<B, RowsAhead<'_>>(
+            rows,
+            columns,
+            order,
+            None,
+            scratch,
+            source,
+            destination,
+        );
+    };
 }
 
 /// Transposes a panel: rows that begin at `rows` in the source, columns that begin

@@ -27,6 +27,7 @@ mod algorithm;
 mod carry;
 mod convert;
 mod copy;
+mod crowded;
 mod interleave;
 mod joined;
 mod matrix;

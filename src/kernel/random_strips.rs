@@ -112,6 +112,38 @@ impl Random {
         }
     }
 
+    /// Of a transpose whose columns are powers of two apart, or those of tiles are.
+    fn crowded(&mut self, op: BlockOp) -> Strip {
+        let (ways, width) = match op {
+            BlockOp::TransposeInterleave { ways, .. } => (usize::try_from(ways).unwrap(), 4),
+            BlockOp::Transpose { bits } => (1, usize::try_from(bits / 8).unwrap()),
+            _ => panic!("{op} has no columns"),
+        };
+        let column = self.pick(&[1024, 2048, 4096, 4096]);
+        let rows = (2 + self.below(column * 3 / 2 / width / ways)).min(600);
+        let column_stride = (rows * width * ways).next_multiple_of(column);
+        let in_tile = self.pick(&[0, 0, 4, 8]);
+        let (lines, places) =
+            if in_tile > 0 { (2 + self.below(16), in_tile) } else { (1, 8 + self.below(90)) };
+        let (columns, tile) = (places * ways, places * column_stride);
+        let row = lines * columns * width;
+        let row_stride = if self.one_in(2) { row } else { row.next_multiple_of(4096) };
+        Strip {
+            lines,
+            source_line: columns * width,
+            destination_line: if self.one_in(2) { tile } else { tile.next_multiple_of(4096) },
+            blocks: 1 + self.below(2),
+            source_step: rows * row_stride,
+            destination_step: lines * tile.next_multiple_of(4096),
+            rows,
+            row_stride,
+            columns,
+            column_stride,
+            is_shuffled: self.one_in(2),
+            ..Strip::default()
+        }
+    }
+
     fn strip(&mut self, op: BlockOp) -> Strip {
         // Bytes that a column adds to a row or a word, rows at most, and whether the rows
         // are in the destination.
@@ -302,6 +334,21 @@ fn transposes_along_rows_are_the_same() {
             let strip = random.whole_columns(op, number % 3 == 0);
             let from = random.below(64);
             check(&mut random, &format!("whole columns {number}"), op, strip, [from, 0]);
+        }
+    }
+}
+
+/// Transposes whose columns share a few places of the nearest cache, of which blocks are made apart.
+#[test]
+fn crowded_columns_are_the_same() {
+    let mut random = Random(4);
+    let transposes = [8, 16, 32, 64].map(|bits| BlockOp::Transpose { bits });
+    let words = [(2, 16), (4, 8)].map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
+    for op in transposes.into_iter().chain(words) {
+        for number in 0..24 {
+            let strip = random.crowded(op);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("crowded columns {number}"), op, strip, places);
         }
     }
 }

@@ -31,8 +31,9 @@ const ENDS: u64 = 6_000;
 const RUN_OF_STAGE: u64 = 8_000;
 /// A word of a matrix that is narrower than a vector.
 const WORD: u64 = 400;
-/// Columns that are multiples of so many bytes apart fall into few sets of the nearest cache, of
-/// which a square of bytes has the most, and drive each other out before they are written.
+/// Rows or columns that are multiples of so many bytes apart fall into few sets of the nearest cache,
+/// of which a square of bytes has the most. Blocks of such columns are made apart; such rows drive
+/// each other out before they are read.
 const CROWDED_BYTES: usize = 2048;
 const CROWDED: usize = 4096;
 
@@ -109,8 +110,10 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     let crowd = if width < 4 { CROWDED_BYTES } else { CROWDED };
     let is_crowded = |stride: usize| stride.is_multiple_of(crowd);
     let stays = !stores.past_the_caches(leaf.op, strip);
-    let times = if stays && (is_crowded(strip.column_stride) || is_crowded(strip.row_stride)) {
+    let times = if stays && is_crowded(strip.row_stride) {
         6
+    } else if stays && is_crowded(strip.column_stride) {
+        3
     } else if size * width == LINE {
         2
     } else {

@@ -32,13 +32,16 @@ const SHUFFLED: u64 = 1 << 20;
 /// From so many bytes on both sides together, transposes are written past the caches.
 const TRANSPOSES: u64 = 11 << 20;
 
-/// And from so many where the columns are whole lines, and a multiple of so many bytes apart in the
-/// destination: those of a square fall into few sets of the caches, and drive each other out.
-const CROWDED_TRANSPOSES: u64 = 3 << 20;
+/// And by the portable tier, which stores a line in four parts, from so many where the columns are
+/// whole lines.
+const TRANSPOSES_PORTABLE: u64 = 3 << 20;
+
+/// Columns that are a multiple of so many bytes apart in the destination fall into few sets of the
+/// caches, and drive each other out; in the portable tier, parts of lines do. With fewer bytes
+/// than this on both sides together they are visited shuffled.
 const CROWDED: usize = 2048;
-/// The portable tier, which stores a line in four parts, is faster past the caches where
-/// columns begin at lines, which they do at this distance in a buffer that does.
-const CROWDED_PORTABLE: usize = 64;
+const CROWDED_PORTABLE: usize = LINE;
+const SHUFFLED_CROWDED: u64 = 3 << 20;
 
 /// Padding of fewer bytes beside each other is not written past the caches.
 const FILLS: usize = 256;
@@ -123,15 +126,16 @@ impl Stores {
         let runs = strip.destination_runs(op);
         // What padding goes on with is stored in the ordinary way.
         let are_lines = runs.is_some_and(|runs| runs.bytes.is_multiple_of(LINE));
-        let is_crowded = self.is_crowded(strip) && are_lines;
-        let limit = if is_crowded { CROWDED_TRANSPOSES } else { TRANSPOSES };
+        let are_lines = are_lines && strip.column_stride.is_multiple_of(LINE);
+        let is_portable = self.tier == Tier::PORTABLE && are_lines;
+        let limit = if is_portable { TRANSPOSES_PORTABLE } else { TRANSPOSES };
         self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
     /// Whether the squares of a transpose that is not written past the caches are visited
     /// shuffled.
     pub(super) fn of_shuffled_squares(self, strip: &Strip) -> bool {
-        self.are_shuffled() || self.is_crowded(strip) && self.both_bytes < CROWDED_TRANSPOSES
+        self.are_shuffled() || self.is_crowded(strip) && self.both_bytes < SHUFFLED_CROWDED
     }
 
     /// Whether the kernel of a strip, or of a stage of it, writes past the caches.
@@ -209,9 +213,9 @@ mod tests {
             (mib(1), false, [shuffled, shuffled, shuffled]),
             (mib(1) + 1, false, [ordinary, ordinary, shuffled]),
             (mib(3) - 1, true, [ordinary, shuffled, shuffled]),
-            (mib(3), false, [ordinary, ordinary, streamed]),
+            (mib(3), false, [ordinary, ordinary, ordinary]),
             (mib(3), true, [ordinary, streamed, streamed]),
-            (mib(11) - 1, false, [ordinary, ordinary, streamed]),
+            (mib(11) - 1, false, [ordinary, ordinary, ordinary]),
             (mib(11), false, [streamed, streamed, streamed]),
         ] {
             let tier = if portable { Tier::PORTABLE } else { Tier::best() };

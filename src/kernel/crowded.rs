@@ -1,0 +1,139 @@
+//! Transposes whose columns are far apart in the destination, by powers of two or multiples of
+//! large ones, so that all of them share a few places of the nearest cache.
+//!
+//! A block writes a line of each of its columns. Where more of them share a place than it
+//! has room for, each line waits for another one to leave. So blocks below each other are
+//! made in memory that lies together, and taken from there column by column: the lines of one
+//! column have places of their own.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::carry::CacheLines;
+use super::matrix::{Block, Matrix, Order, Split, transpose_panel_to_caches};
+use super::vector::{LINE, PAGE, Vector};
+
+/// So many lines at least have room at each place of the nearest cache, of any CPU. Lines that are
+/// a multiple of a page apart have the same place.
+const ROOM: usize = 8;
+
+/// The lines of a column that are made at a time, and the columns; and these where the rows of the
+/// source are crowded too, of which some lines are read at a time then.
+const LINES_DOWN: usize = 8;
+const FEW_COLUMNS: usize = 16;
+const COLUMNS: usize = 64;
+
+/// What they are made in. Between two columns there is a line more, so that these are not crowded.
+const PITCH: usize = (LINES_DOWN + 1) * LINE;
+pub(super) type Memory = CacheLines<{ COLUMNS * PITCH / LINE }>;
+
+impl Split {
+    /// How many of the lines at so many places share a place of the nearest cache, at least.
+    #[inline(always)]
+    fn crowd(self, count: usize) -> usize {
+        let places = |stride: usize| PAGE >> stride.trailing_zeros().min(PAGE.trailing_zeros());
+        let near = (count.min(self.block) / places(self.stride)).max(1);
+        if self.block >= count {
+            return near;
+        }
+        near * (count / self.block / places(self.step)).max(1)
+    }
+}
+
+impl Matrix {
+    /// Whether the columns of a block, which has a vector of each at least, are crowded, and go
+    /// on for more than a line.
+    #[inline(always)]
+    pub(super) fn is_crowded<B: Block>(&self) -> bool {
+        let of_column = const { B::SIZE * B::WIDTH * B::WAYS };
+        let is_whole = B::SIZE.is_multiple_of(B::WAYS) && of_column >= B::Vector::BYTES;
+        // A line that is made in parts had better stay until it is whole.
+        let parts = LINE.div_ceil(of_column);
+        is_whole
+            && self.rows * B::WIDTH * B::WAYS > LINE
+            && self.column.crowd(B::SIZE / B::WAYS) * parts > ROOM
+    }
+
+    /// Transposes a matrix whose columns are crowded, with ordinary stores.
+    ///
+    /// # Safety
+    ///
+    /// The matrix [is crowded](Matrix::is_crowded), is at these places, and has at least as many
+    /// rows and columns as a block. The CPU has the vectors of `B`.
+    #[inline(always)]
+    pub(super) unsafe fn transpose_crowded<B: Block>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+        memory: *mut Memory,
+        scratch: &mut B::Scratch,
+    ) {
+        // What a row adds to each column.
+        let width = const { B::WIDTH * B::WAYS };
+        const {
+            assert!(B::SIZE * B::WIDTH * B::WAYS <= LINES_DOWN * LINE, "room for a block");
+            assert!(B::SIZE <= COLUMNS, "room for their columns");
+        }
+        let memory = memory.cast::<u8>();
+        let most_rows = LINES_DOWN * LINE / width;
+        let most_columns =
+            if self.row.crowd(B::SIZE) >= ROOM { COLUMNS } else { B::SIZE.max(FEW_COLUMNS) };
+        let mut rows = [0; LINES_DOWN * LINE];
+        let (mut places, mut made) = ([0; COLUMNS], [0; COLUMNS]);
+        for (i, made) in made.iter_mut().enumerate() {
+            *made = i / B::WAYS * PITCH;
+        }
+        let mut next_row = 0;
+        while next_row < self.rows {
+            // What is left at the end is done by blocks that end there.
+            let first_row = next_row.min(self.rows - B::SIZE);
+            let rows = &mut rows[..most_rows.min(self.rows - first_row)];
+            self.row.places(1, first_row, rows);
+            next_row = first_row + rows.len();
+            let bytes = rows.len() * width;
+            let destination = destination.wrapping_add(first_row * width);
+            let mut next_column = 0;
+            while next_column < self.columns {
+                let first_column = next_column.min(self.columns - B::SIZE);
+                let count = most_columns.min(self.columns - first_column);
+                next_column = first_column + count;
+                let places = &mut places[..count];
+                self.column.places(B::WAYS, first_column, places);
+                // SAFETY: some rows and columns of the matrix, at least as many as a block has,
+                // to memory that has room for them.
+                unsafe {
+                    transpose_panel_to_caches::<B>(
+                        rows,
+                        &made[..count],
+                        Order::ByRows,
+                        scratch,
+                        source.wrapping_add(first_column * B::WIDTH),
+                        memory,
+                    );
+                };
+                for (i, &place) in places.iter().step_by(B::WAYS).enumerate() {
+                    let (from, to) =
+                        (memory.wrapping_add(i * PITCH), destination.wrapping_add(place));
+                    // SAFETY: the rows of a column, from where they were made to where they
+                    // belong; a block has a vector of them at least.
+                    unsafe { copy_column::<B::Vector>(from, to, bytes) };
+                }
+            }
+        }
+    }
+}
+
+/// Copies so many bytes, the last ones by a vector that ends with them.
+///
+/// # Safety
+///
+/// They can be read and written, and are those of a `V` at least. The CPU has `V`.
+#[inline(always)]
+unsafe fn copy_column<V: Vector>(from: *const u8, to: *mut u8, bytes: usize) {
+    for at in (0..bytes).step_by(V::BYTES) {
+        let at = at.min(bytes - V::BYTES);
+        // SAFETY: a part of these bytes.
+        let vector = unsafe { V::load(from.wrapping_add(at)) };
+        // SAFETY: as above.
+        unsafe { vector.store(to.wrapping_add(at)) };
+    }
+}
