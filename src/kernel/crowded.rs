@@ -26,6 +26,24 @@ const COLUMNS: usize = 64;
 const PITCH: usize = (LINES_DOWN + 1) * LINE;
 pub(super) type Memory = CacheLines<{ COLUMNS * PITCH / LINE }>;
 
+/// Where the rows begin in the source, and the columns in the destination and in memory.
+pub(super) struct Tables {
+    rows: [usize; LINES_DOWN * LINE],
+    places: [usize; COLUMNS],
+    made: [usize; COLUMNS],
+}
+
+impl Tables {
+    #[inline(always)]
+    pub(super) fn new<B: Block>() -> Tables {
+        let mut made = [0; COLUMNS];
+        for (i, made) in made.iter_mut().enumerate() {
+            *made = i / B::WAYS * PITCH;
+        }
+        Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS], made }
+    }
+}
+
 impl Split {
     /// How many of the lines at so many places share a place of the nearest cache, at least.
     #[inline(always)]
@@ -64,6 +82,7 @@ impl Matrix {
         &self,
         source: *const u8,
         destination: *mut u8,
+        Tables { rows, places, made }: &mut Tables,
         memory: *mut Memory,
         scratch: &mut B::Scratch,
     ) {
@@ -77,11 +96,6 @@ impl Matrix {
         let most_rows = LINES_DOWN * LINE / width;
         let most_columns =
             if self.row.crowd(B::SIZE) >= ROOM { COLUMNS } else { B::SIZE.max(FEW_COLUMNS) };
-        let mut rows = [0; LINES_DOWN * LINE];
-        let (mut places, mut made) = ([0; COLUMNS], [0; COLUMNS]);
-        for (i, made) in made.iter_mut().enumerate() {
-            *made = i / B::WAYS * PITCH;
-        }
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.

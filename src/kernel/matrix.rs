@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
+use super::crowded::Tables;
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, next_random};
@@ -238,12 +239,18 @@ impl Matrix {
     pub(super) unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
         let mut scratch = B::scratch();
         if self.is_crowded::<B>() {
-            let mut memory = MaybeUninit::uninit();
+            let (mut memory, mut tables) = (MaybeUninit::uninit(), Tables::new::<B>());
             for (source, destination) in scalar::blocks(&self.others, source, destination) {
                 let memory = memory.as_mut_ptr();
                 // SAFETY: one of the matrices.
                 unsafe {
-                    self.transpose_crowded::<B>(source, destination, memory, &mut scratch);
+                    self.transpose_crowded::<B>(
+                        source,
+                        destination,
+                        &mut tables,
+                        memory,
+                        &mut scratch,
+                    );
                 };
             }
             return;
