@@ -14,7 +14,7 @@ use super::vector::{LINE, PAGE, Vector};
 
 /// So many lines at least have room at each place of the nearest cache, of any CPU. Lines that are
 /// a multiple of a page apart have the same place.
-const ROOM: usize = 8;
+pub(super) const ROOM: usize = 8;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
 /// source are crowded too, of which some lines are read at a time then.
@@ -47,7 +47,7 @@ impl Tables {
 impl Split {
     /// How many of the lines at so many places share a place of the nearest cache, at least.
     #[inline(always)]
-    fn crowd(self, count: usize) -> usize {
+    pub(super) fn crowd(self, count: usize) -> usize {
         let places = |stride: usize| PAGE >> stride.trailing_zeros().min(PAGE.trailing_zeros());
         let near = (count.min(self.block) / places(self.stride)).max(1);
         if self.block >= count {

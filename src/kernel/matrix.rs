@@ -74,11 +74,14 @@ struct Panel {
 }
 
 /// Of what is written past the caches: the lines of a panel beside each other in the source,
-/// in each row, and below each other in the destination, in each column; and the most of
-/// these, where rows have fewer.
+/// in each row, and below each other in the destination, in each column. Where rows have
+/// fewer, there are up to twice as many of these.
 pub(super) const LINES_ALONG: usize = 16;
 const LINES_DOWN: usize = 2;
-const MOST_LINES_DOWN: usize = 4;
+
+/// The same where the source is in the farther cache, which has the rows of a larger panel
+/// where the second one has no room for them.
+const LINES_DOWN_NEAR: usize = 4;
 
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
 /// has, and at least so many.
@@ -309,8 +312,9 @@ impl Matrix {
     /// What is transposed at a time of what is written past the caches.
     #[inline(always)]
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
+        let lines = if self.others.is_near { LINES_DOWN_NEAR } else { LINES_DOWN };
         let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
-        let down = (LINES_ALONG * LINES_DOWN / along).min(MOST_LINES_DOWN);
+        let down = (LINES_ALONG * lines / along).min(2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
@@ -834,8 +838,13 @@ impl<'a> RowsAhead<'a> {
 
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
-        V::prefetch::<2>(self.at);
-        if self.matrix.others.is_far && !self.matrix.others.is_followed {
+        let Strip { is_far, is_near, is_followed, .. } = self.matrix.others;
+        if is_near {
+            V::prefetch::<1>(self.at);
+        } else {
+            V::prefetch::<2>(self.at);
+        }
+        if is_far && !is_followed {
             // Not all that is asked of memory is taken at once.
             V::prefetch::<2>(self.at);
         }
@@ -870,7 +879,7 @@ trait FetchesAhead {
 /// each page one line after the other, so that the prefetchers follow all of them. All this is hints.
 struct PagesAhead {
     /// Where they begin from where the panel does.
-    rows: [usize; MOST_LINES_DOWN * LINE],
+    rows: [usize; 2 * LINES_DOWN * LINE],
     count: usize,
     /// So many of them are in a page.
     in_page: usize,
@@ -889,7 +898,7 @@ impl PagesAhead {
     #[inline(always)]
     fn new() -> Self {
         Self {
-            rows: [0; MOST_LINES_DOWN * LINE],
+            rows: [0; 2 * LINES_DOWN * LINE],
             count: 0,
             in_page: 0,
             start: std::ptr::null(),

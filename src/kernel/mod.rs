@@ -276,6 +276,8 @@ pub(crate) struct Strip {
     pub(crate) next: usize,
     /// Both sides of what it is a part of are too large for the farther cache. A hint.
     pub(crate) is_far: bool,
+    /// The source is in the farther cache, if anywhere, and larger panels of it are as well. A hint.
+    pub(crate) is_near: bool,
     /// The CPU's prefetchers follow what is read of several pages at a time. A hint.
     pub(crate) is_followed: bool,
     /// Where it is written past the caches: one page of three of the destination is not. A hint.
@@ -408,6 +410,45 @@ impl Strip {
             BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => self.columns < lanes(1),
             _ => false,
         }
+    }
+
+    /// The bytes of an element of a transpose, and how many of them share a place of the destination.
+    fn element_of_transpose(op: BlockOp) -> Option<(usize, usize)> {
+        match op {
+            BlockOp::Transpose { bits } => Some((bytes(bits), 1)),
+            BlockOp::TransposeInterleave { ways, bits } => {
+                Some((bytes(ways.checked_mul(bits)?), usize::try_from(ways).ok()?.max(1)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether an op transposes matrices of which all columns are whole lines of the caches, where one of
+    /// them begins with a line.
+    pub(crate) fn has_columns_of_lines(&self, op: BlockOp) -> bool {
+        let Some((width, ways)) = Self::element_of_transpose(op) else { return false };
+        // What a row adds to each column.
+        let made = width.saturating_mul(ways);
+        let (blocks, others) =
+            if self.blocks_join(made) { (self.blocks, 1) } else { (1, self.blocks) };
+        let column = self.rows.saturating_mul(blocks).saturating_mul(made);
+        let line = if self.lines > 1 { self.destination_line } else { 0 };
+        let block = if others > 1 { self.destination_step } else { 0 };
+        (column | self.column_stride | line | block).is_multiple_of(LINE)
+    }
+
+    /// Whether an op transposes words, or longer elements, and writes as many lines at a time, one in
+    /// each of some columns, as have room at one place of the nearest cache, or more of them.
+    pub(crate) fn crowds_columns(&self, op: BlockOp) -> bool {
+        let Some((width, ways)) = Self::element_of_transpose(op) else { return false };
+        let block = self.columns / ways;
+        if width < size_of::<u32>() || block == 0 {
+            return false;
+        }
+        let lines = if self.lines_join(width) { self.lines } else { 1 };
+        let at_a_time = (LINE / width / ways).min(block.saturating_mul(lines));
+        let (step, stride) = (self.destination_line, self.column_stride);
+        matrix::Split { block, step, stride }.crowd(at_a_time) >= crowded::ROOM
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.

@@ -107,6 +107,7 @@ impl Random {
             columns,
             column_stride,
             is_far: self.one_in(2),
+            is_near: self.one_in(2),
             is_followed: !self.one_in(4),
             ..Strip::default()
         }
@@ -178,6 +179,7 @@ impl Random {
         let lines = lines + usize::from(strip.tail > 0);
         strip.is_shuffled = self.one_in(2);
         strip.is_far = self.one_in(2);
+        strip.is_near = self.one_in(2);
         strip.is_followed = self.one_in(2);
         strip.pages_by_turns = self.one_in(2);
         let (run_read, run_made) = (columns * word, columns * made);

@@ -342,12 +342,13 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 return None;
             }
             let Leaf { source, destination, op, mut strip, mut stages, .. } = first;
-            strip.is_shuffled = !stream && stores.of_shuffled_squares(&strip);
+            strip.is_shuffled = !stream && stores.of_shuffled_squares(op, &strip);
             if stages.source.is_none() {
                 // Steps are modulo 2^64, and may be negative.
                 let bytes = (step.cast_signed() / 8).cast_unsigned();
                 strip.next = usize::try_from(bytes).unwrap_or_default();
                 strip.is_far = stores.are_far();
+                strip.is_near = stores.are_near();
                 strip.is_followed = stores.are_followed();
             }
             strip.pages_by_turns = stream && stores.by_turns(op);

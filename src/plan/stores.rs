@@ -32,16 +32,19 @@ const SHUFFLED: u64 = 1 << 20;
 /// From so many bytes on both sides together, transposes are written past the caches.
 const TRANSPOSES: u64 = 11 << 20;
 
-/// And by the portable tier, which stores a line in four parts, from so many where the columns are
-/// whole lines.
-const TRANSPOSES_PORTABLE: u64 = 3 << 20;
+/// Where their columns are not whole lines, these are made in memory first, and that is slower than
+/// the farther cache.
+const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
-/// Columns that are a multiple of so many bytes apart in the destination fall into few sets of the
-/// caches, and drive each other out; in the portable tier, parts of lines do. With fewer bytes
-/// than this on both sides together they are visited shuffled.
+/// Columns that share few places of the nearest cache drive each other out, and in the portable tier,
+/// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
+/// together they are visited shuffled; from it on, where they are whole lines, written past the
+/// caches.
+const CROWDED_TRANSPOSES: u64 = 3 << 20;
+
+/// Columns of less than words are crowded at multiples of so many bytes, and any in the portable tier.
 const CROWDED: usize = 2048;
 const CROWDED_PORTABLE: usize = LINE;
-const SHUFFLED_CROWDED: u64 = 3 << 20;
 
 /// Padding of fewer bytes beside each other is not written past the caches.
 const FILLS: usize = 256;
@@ -105,6 +108,11 @@ impl Stores {
         self.all_bytes >= FAR && !self.from_scratch
     }
 
+    /// Whether the farther cache has the source, and prefetchers do not follow it.
+    pub(super) fn are_near(self) -> bool {
+        self.all_bytes < FAR && !self.from_scratch && !self.are_followed()
+    }
+
     /// Whether prefetchers follow what is read of several pages at a time.
     pub(super) fn are_followed(self) -> bool {
         self.maker == Maker::Intel
@@ -115,7 +123,7 @@ impl Stores {
         self.both_bytes <= SHUFFLED
     }
 
-    /// Whether the columns of a transpose fall into few sets of the caches.
+    /// Whether the columns of a transpose share few places of the nearest cache.
     fn is_crowded(self, strip: &Strip) -> bool {
         let distance = if self.tier == Tier::PORTABLE { CROWDED_PORTABLE } else { CROWDED };
         strip.column_stride.is_multiple_of(distance)
@@ -123,19 +131,22 @@ impl Stores {
 
     /// Whether a transpose is written past the caches.
     fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
-        let runs = strip.destination_runs(op);
-        // What padding goes on with is stored in the ordinary way.
-        let are_lines = runs.is_some_and(|runs| runs.bytes.is_multiple_of(LINE));
-        let are_lines = are_lines && strip.column_stride.is_multiple_of(LINE);
-        let is_portable = self.tier == Tier::PORTABLE && are_lines;
-        let limit = if is_portable { TRANSPOSES_PORTABLE } else { TRANSPOSES };
+        // What padding goes on with has columns that are no whole lines.
+        let limit = if !strip.has_columns_of_lines(op) {
+            TRANSPOSES_IN_PARTS
+        } else if self.tier == Tier::PORTABLE || strip.crowds_columns(op) {
+            CROWDED_TRANSPOSES
+        } else {
+            TRANSPOSES
+        };
         self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
     /// Whether the squares of a transpose that is not written past the caches are visited
     /// shuffled.
-    pub(super) fn of_shuffled_squares(self, strip: &Strip) -> bool {
-        self.are_shuffled() || self.is_crowded(strip) && self.both_bytes < SHUFFLED_CROWDED
+    pub(super) fn of_shuffled_squares(self, op: BlockOp, strip: &Strip) -> bool {
+        let is_crowded = self.is_crowded(strip) || strip.crowds_columns(op);
+        self.are_shuffled() || is_crowded && self.both_bytes < CROWDED_TRANSPOSES
     }
 
     /// Whether the kernel of a strip, or of a stage of it, writes past the caches.
@@ -204,19 +215,24 @@ mod tests {
                 from_scratch: false,
             };
             let strip = Strip { rows, columns: 16, column_stride, ..Strip::default() };
-            let stream = stores.past_the_caches(BlockOp::Transpose { bits: 32 }, &strip);
-            (stream, !stream && stores.of_shuffled_squares(&strip))
+            let op = BlockOp::Transpose { bits: 32 };
+            let stream = stores.past_the_caches(op, &strip);
+            (stream, !stream && stores.of_shuffled_squares(op, &strip))
         };
         // Which of the two, for columns at any distance, at lines and at 2 KiB.
         let (ordinary, shuffled, streamed) = ((false, false), (false, true), (true, false));
         for (both_bytes, portable, expected) in [
             (mib(1), false, [shuffled, shuffled, shuffled]),
             (mib(1) + 1, false, [ordinary, ordinary, shuffled]),
+            (mib(3) - 1, false, [ordinary, ordinary, shuffled]),
             (mib(3) - 1, true, [ordinary, shuffled, shuffled]),
-            (mib(3), false, [ordinary, ordinary, ordinary]),
+            (mib(3), false, [ordinary, ordinary, streamed]),
             (mib(3), true, [ordinary, streamed, streamed]),
-            (mib(11) - 1, false, [ordinary, ordinary, ordinary]),
-            (mib(11), false, [streamed, streamed, streamed]),
+            (mib(11) - 1, false, [ordinary, ordinary, streamed]),
+            (mib(11), false, [ordinary, streamed, streamed]),
+            (mib(14) - 1, false, [ordinary, streamed, streamed]),
+            (mib(14), false, [streamed, streamed, streamed]),
+            (mib(14), true, [streamed, streamed, streamed]),
         ] {
             let tier = if portable { Tier::PORTABLE } else { Tier::best() };
             if !portable && tier == Tier::PORTABLE {
