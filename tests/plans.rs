@@ -534,6 +534,18 @@ fn swapped_dimensions_beyond_the_caches() {
     }
 }
 
+/// Runs of few vectors of any tier, fewer of them in a line than are fetched ahead, and more.
+#[test]
+fn runs_of_few_vectors() {
+    let short = [16, 48, 64, 128, 192, 256, 448, 512].map(|bytes| (7, 9, bytes));
+    for (lines, blocks, bytes) in short.into_iter().chain([(2, 600, 64), (2, 150, 256)]) {
+        let from = format!("u8[{lines},{blocks},{bytes}]");
+        let (from, to) = (shape(&from), shape(&format!("{from}{{2,0,1}}")));
+        Case::new(&from, &to).check_all();
+        Case::new(&to, &from).check_all();
+    }
+}
+
 /// What reviews and fuzzing found, each with its shape.
 #[test]
 fn finds() {

@@ -64,6 +64,15 @@ impl<const STREAM: bool> CopyRun<STREAM> {
         if STREAM && unsafe { pages::run::<Self, V, 1>(strip, bytes, source, destination) } {
             return;
         }
+        if STREAM
+            && (V::BYTES..STRAIGHT).contains(&bytes)
+            && strip.pad == 0
+            && bytes.is_multiple_of(V::BYTES)
+            && streams::<V>(strip, destination, 0)
+        {
+            // SAFETY: the same strip, of whole vectors that are aligned.
+            return unsafe { stream_runs::<V>(strip, source, destination) };
+        }
         let is_whole = STREAM
             && strip.columns >= V::BYTES
             && has_whole_end::<V>(strip, strip.columns)
@@ -115,6 +124,34 @@ impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
     unsafe fn vector<V: Vector>(source: *const u8, _: usize, at: usize) -> V {
         // SAFETY: a vector of the run.
         unsafe { V::load(source.wrapping_add(at)) }
+    }
+}
+
+/// Copies the runs of a strip past the caches, where they are few vectors each. A loop with no more in
+/// it than that has no need of the stack, whose stores would be in the way of those that are streamed.
+///
+/// # Safety
+///
+/// That of [`Algorithm::vectors`], and the runs are whole vectors, which are aligned in the
+/// destination.
+#[inline(always)]
+unsafe fn stream_runs<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    let Strip { columns, source_step, destination_step, .. } = *strip;
+    let mut places = blocks::<true>(strip, &[], columns);
+    while let Some((place, count)) = places.next_alike() {
+        let ahead = places.ahead;
+        let (mut source, mut destination) = place.of(source, destination);
+        for _ in 0..count {
+            for at in (0..columns).step_by(V::BYTES) {
+                ahead.fetch::<V, true>(source.wrapping_add(at));
+                // SAFETY: one of the vectors of a run.
+                let vector = unsafe { V::load(source.wrapping_add(at)) };
+                // SAFETY: the same place in the destination.
+                unsafe { vector.stream(destination.wrapping_add(at)) };
+            }
+            source = source.wrapping_add(source_step);
+            destination = destination.wrapping_add(destination_step);
+        }
     }
 }
 

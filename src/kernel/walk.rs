@@ -129,6 +129,13 @@ impl Further {
         }
     }
 
+    /// The first block of so many behind that one from which it is another distance, or their end.
+    #[inline(always)]
+    fn alike_until(&self, block: usize, blocks: usize) -> usize {
+        let end = blocks.saturating_sub(self.last_blocks);
+        if block < end { end } else { blocks }
+    }
+
     /// From that block of a line of so many.
     #[inline(always)]
     fn from(&self, block: usize, blocks: usize) -> usize {
@@ -179,6 +186,19 @@ pub(super) fn blocks<'a, const STREAM: bool>(
         near,
         far,
         again,
+    }
+}
+
+impl Blocks<'_, true> {
+    /// The next block, and how many there are from it on, on its line, from which the same is ahead.
+    #[inline(always)]
+    pub(super) fn next_alike(&mut self) -> Option<(Place, usize)> {
+        let place = self.next()?;
+        let (first, blocks) = (self.block - 1, self.strip.blocks);
+        let ends = [&self.near, &self.far, &self.again].map(|f| f.alike_until(first, blocks));
+        let [near, far, again] = ends;
+        self.block = near.min(far).min(again);
+        Some((place, self.block - first))
     }
 }
 
