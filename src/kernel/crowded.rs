@@ -12,8 +12,8 @@ use super::carry::CacheLines;
 use super::matrix::{Block, Matrix, Order, Split, transpose_panel_to_caches};
 use super::vector::{LINE, PAGE, Vector};
 
-/// So many lines at least have room at each place of the nearest cache, of any CPU. Lines that are
-/// a multiple of a page apart have the same place.
+/// So many lines at least have room at each place of the nearest cache of CPUs of x86-64. There, lines
+/// that are a multiple of a page apart have the same place.
 pub(super) const ROOM: usize = 8;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
@@ -26,21 +26,27 @@ const COLUMNS: usize = 64;
 const PITCH: usize = (LINES_DOWN + 1) * LINE;
 pub(super) type Memory = CacheLines<{ COLUMNS * PITCH / LINE }>;
 
-/// Where the rows begin in the source, and the columns in the destination and in memory.
+/// Where the columns begin in it.
+const MADE: [usize; COLUMNS] = {
+    let mut made = [0; COLUMNS];
+    let mut i = 0;
+    while i < made.len() {
+        made[i] = i * PITCH;
+        i += 1;
+    }
+    made
+};
+
+/// Where the rows begin in the source, and the columns in the destination.
 pub(super) struct Tables {
     rows: [usize; LINES_DOWN * LINE],
     places: [usize; COLUMNS],
-    made: [usize; COLUMNS],
 }
 
 impl Tables {
     #[inline(always)]
-    pub(super) fn new<B: Block>() -> Tables {
-        let mut made = [0; COLUMNS];
-        for (i, made) in made.iter_mut().enumerate() {
-            *made = i / B::WAYS * PITCH;
-        }
-        Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS], made }
+    pub(super) fn new() -> Tables {
+        Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS] }
     }
 }
 
@@ -59,16 +65,17 @@ impl Split {
 
 impl Matrix {
     /// Whether the columns of a block, which has a vector of each at least, are crowded, and go
-    /// on for more than a line.
+    /// on for more than a line. Blocks of words in which columns share their places have too few of
+    /// them for that.
     #[inline(always)]
     pub(super) fn is_crowded<B: Block>(&self) -> bool {
-        let of_column = const { B::SIZE * B::WIDTH * B::WAYS };
-        let is_whole = B::SIZE.is_multiple_of(B::WAYS) && of_column >= B::Vector::BYTES;
+        let of_column = const { B::SIZE * B::WIDTH };
         // A line that is made in parts had better stay until it is whole.
         let parts = LINE.div_ceil(of_column);
-        is_whole
-            && self.rows * B::WIDTH * B::WAYS > LINE
-            && self.column.crowd(B::SIZE / B::WAYS) * parts > ROOM
+        B::WAYS == 1
+            && of_column >= B::Vector::BYTES
+            && self.rows * B::WIDTH > LINE
+            && self.column.crowd(B::SIZE) * parts > ROOM
     }
 
     /// Transposes a matrix whose columns are crowded, with ordinary stores.
@@ -82,18 +89,16 @@ impl Matrix {
         &self,
         source: *const u8,
         destination: *mut u8,
-        Tables { rows, places, made }: &mut Tables,
+        Tables { rows, places }: &mut Tables,
         memory: *mut Memory,
         scratch: &mut B::Scratch,
     ) {
-        // What a row adds to each column.
-        let width = const { B::WIDTH * B::WAYS };
         const {
-            assert!(B::SIZE * B::WIDTH * B::WAYS <= LINES_DOWN * LINE, "room for a block");
+            assert!(B::SIZE * B::WIDTH <= LINES_DOWN * LINE, "room for a block");
             assert!(B::SIZE <= COLUMNS, "room for their columns");
         }
         let memory = memory.cast::<u8>();
-        let most_rows = LINES_DOWN * LINE / width;
+        let most_rows = LINES_DOWN * LINE / B::WIDTH;
         let most_columns =
             if self.row.crowd(B::SIZE) >= ROOM { COLUMNS } else { B::SIZE.max(FEW_COLUMNS) };
         let mut next_row = 0;
@@ -103,30 +108,29 @@ impl Matrix {
             let rows = &mut rows[..most_rows.min(self.rows - first_row)];
             self.row.places(1, first_row, rows);
             next_row = first_row + rows.len();
-            let bytes = rows.len() * width;
-            let destination = destination.wrapping_add(first_row * width);
+            let bytes = rows.len() * B::WIDTH;
+            let destination = destination.wrapping_add(first_row * B::WIDTH);
             let mut next_column = 0;
             while next_column < self.columns {
                 let first_column = next_column.min(self.columns - B::SIZE);
                 let count = most_columns.min(self.columns - first_column);
                 next_column = first_column + count;
                 let places = &mut places[..count];
-                self.column.places(B::WAYS, first_column, places);
+                self.column.places(1, first_column, places);
                 // SAFETY: some rows and columns of the matrix, at least as many as a block has,
                 // to memory that has room for them.
                 unsafe {
                     transpose_panel_to_caches::<B>(
                         rows,
-                        &made[..count],
+                        &MADE[..count],
                         Order::ByRows,
                         scratch,
                         source.wrapping_add(first_column * B::WIDTH),
                         memory,
                     );
                 };
-                for (i, &place) in places.iter().step_by(B::WAYS).enumerate() {
-                    let (from, to) =
-                        (memory.wrapping_add(i * PITCH), destination.wrapping_add(place));
+                for (&made, &place) in MADE.iter().zip(places.iter()) {
+                    let (from, to) = (memory.wrapping_add(made), destination.wrapping_add(place));
                     // SAFETY: the rows of a column, from where they were made to where they
                     // belong; a block has a vector of them at least.
                     unsafe { copy_column::<B::Vector>(from, to, bytes) };

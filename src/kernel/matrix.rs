@@ -242,7 +242,7 @@ impl Matrix {
     pub(super) unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
         let mut scratch = B::scratch();
         if self.is_crowded::<B>() {
-            let (mut memory, mut tables) = (MaybeUninit::uninit(), Tables::new::<B>());
+            let (mut memory, mut tables) = (MaybeUninit::uninit(), Tables::new());
             for (source, destination) in scalar::blocks(&self.others, source, destination) {
                 let memory = memory.as_mut_ptr();
                 // SAFETY: one of the matrices.

@@ -38,8 +38,8 @@ const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
 /// Columns that share few places of the nearest cache drive each other out, and in the portable tier,
 /// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
-/// together they are visited shuffled; from it on, where they are whole lines, written past the
-/// caches.
+/// together they are visited shuffled, where the kernel does not make them apart; from it on,
+/// where they are whole lines, written past the caches.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 
 /// Columns of less than words are crowded at multiples of so many bytes, and any in the portable tier.
