@@ -65,7 +65,6 @@ impl<const STREAM: bool> CopyRun<STREAM> {
             return;
         }
         if STREAM
-            && (V::BYTES..STRAIGHT).contains(&bytes)
             && strip.pad == 0
             && bytes.is_multiple_of(V::BYTES)
             && streams::<V>(strip, destination, 0)
@@ -127,8 +126,8 @@ impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
     }
 }
 
-/// Copies the runs of a strip past the caches, where they are few vectors each. A loop with no more in
-/// it than that has no need of the stack, whose stores would be in the way of those that are streamed.
+/// Copies the runs of a strip past the caches. A loop with no more in it than that has no need of the
+/// stack, whose stores would be in the way of those that are streamed.
 ///
 /// # Safety
 ///

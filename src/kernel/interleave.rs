@@ -79,8 +79,10 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             return;
         }
         let full = strip.rows == WAYS;
-        // From memory, vectors as long as a line had better come one by one.
-        let is_straight = stream && full && !(strip.is_far && V::BYTES >= LINE);
+        if stream && full && strip.pad == 0 && bytes.is_multiple_of(V::BYTES) {
+            // SAFETY: the same strip, of whole vectors, whose words are aligned.
+            return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
@@ -95,12 +97,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 rows.fetch::<V>(at, STRAIGHT / WAYS, ahead);
                 column += STRAIGHT / WAYS / WIDTH;
             }
-            while STREAM && is_straight && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
-                let to = destination.wrapping_add(column * WAYS * WIDTH);
-                // SAFETY: so many columns of each row, and their words, to an aligned place.
-                unsafe { stream_straight::<V, WAYS, BITS>(&rows, column * WIDTH, to, ahead) };
-                column += STRAIGHT / WAYS / WIDTH;
-            }
             if column == strip.columns && strip.pad == 0 {
                 continue;
             }
@@ -113,6 +109,37 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     Interleave<WAYS, BITS, WIDTH, STREAM>
 {
+    /// Streams the blocks of a strip that misses no row, has whole vectors and no padding.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and the words of every block are aligned for `V`.
+    #[inline(always)]
+    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let Strip { source_step, destination_step, .. } = *strip;
+        let bytes = strip.columns * WIDTH;
+        let mut places = blocks::<true>(strip, &[], bytes * WAYS);
+        while let Some((place, count)) = places.next_alike() {
+            let ahead = places.ahead;
+            let (mut source, mut destination) = place.of(source, destination);
+            for _ in 0..count {
+                let rows = Rows::<WAYS>::new(source, strip);
+                for at in (0..bytes).step_by(V::BYTES) {
+                    // SAFETY: a vector of each row, of which none is missing.
+                    let vectors = unsafe { rows.load::<V>(at, true) };
+                    let to = destination.wrapping_add(at * WAYS);
+                    for (row, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+                        ahead.fetch::<V, true>(rows.at(row, at));
+                        // SAFETY: their words, in aligned vectors.
+                        unsafe { words.stream(to.wrapping_add(row * V::BYTES)) };
+                    }
+                }
+                source = source.wrapping_add(source_step);
+                destination = destination.wrapping_add(destination_step);
+            }
+        }
+    }
+
     /// Does a block from a column on, and the padding behind it.
     ///
     /// # Safety
@@ -256,29 +283,6 @@ unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
     }
 }
 
-/// The same as [`interleave_straight`] past the caches, fetching what is `ahead` of each vector.
-///
-/// # Safety
-///
-/// As there, and `to` is aligned for `V`.
-#[inline(always)]
-unsafe fn stream_straight<V: Vector, const WAYS: usize, const BITS: u32>(
-    rows: &Rows<WAYS>,
-    at: usize,
-    to: *mut u8,
-    ahead: Ahead,
-) {
-    for i in 0..STRAIGHT / V::BYTES / WAYS {
-        // SAFETY: vector i of each row.
-        let vectors = unsafe { rows.load::<V>(at + i * V::BYTES, true) };
-        for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
-            // SAFETY: its words, in aligned vectors.
-            unsafe { words.stream(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
-        }
-        rows.fetch_vectors::<V, true>(at + i * V::BYTES, ahead);
-    }
-}
-
 /// The mirror of [`interleave_straight`].
 ///
 /// # Safety
@@ -331,6 +335,12 @@ impl<const WAYS: usize> Rows<WAYS> {
     #[inline(always)]
     fn new(first: *const u8, strip: &Strip) -> Self {
         Rows { first, stride: strip.row_stride, count: strip.rows }
+    }
+
+    /// Where a byte of a row is.
+    #[inline(always)]
+    fn at(&self, row: usize, at: usize) -> *const u8 {
+        self.first.wrapping_add(row.wrapping_mul(self.stride)).wrapping_add(at)
     }
 
     /// Fetches what is `ahead` of so many bytes of each row, from byte `at` on, within the caches.
@@ -491,6 +501,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
             return;
         }
+        let is_whole = strip.rows == WAYS && bytes.is_multiple_of(Self::AT_ONCE * LINE);
+        if STREAM && stream && V::BYTES >= LINE && Self::AT_ONCE > 1 && is_whole {
+            // SAFETY: the same strip, of whole vectors that are aligned in each row.
+            return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        }
         let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
@@ -515,6 +530,75 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
     }
 
+    /// Streams the blocks of a strip that misses no row and whose rows are [`Self::AT_ONCE`] lines
+    /// each, or some times as many: as many of each row as registers hold, as stores to the stack
+    /// would be in the way of those that are streamed.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and every row is aligned for `V` in the destination, whose
+    /// bytes are a line at least.
+    #[inline(always)]
+    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let Strip { source_step, destination_step, row_stride, .. } = *strip;
+        let bytes = strip.columns * WIDTH;
+        let mut places = blocks::<true>(strip, &[], bytes * WAYS);
+        while let Some((place, count)) = places.next_alike() {
+            let ahead = places.ahead;
+            let (mut source, mut destination) = place.of(source, destination);
+            for _ in 0..count {
+                for at in (0..bytes).step_by(Self::AT_ONCE * V::BYTES) {
+                    let from = source.wrapping_add(at * WAYS);
+                    let to = destination.wrapping_add(at);
+                    // SAFETY: so many vectors of each row, and their words.
+                    unsafe { Self::stream_rows::<V>(row_stride, from, to, ahead) };
+                }
+                source = source.wrapping_add(source_step);
+                destination = destination.wrapping_add(destination_step);
+            }
+        }
+    }
+
+    /// Streams [`Self::AT_ONCE`] vectors of each row, and fetches what is `ahead` of their words.
+    ///
+    /// # Safety
+    ///
+    /// Their words can be read, and they be written, aligned for `V`. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn stream_rows<V: Vector>(
+        row_stride: usize,
+        source: *const u8,
+        destination: *mut u8,
+        ahead: Ahead,
+    ) {
+        const { assert!(Self::AT_ONCE <= 4, "there is room for the vectors of a row") };
+        let first = source;
+        // SAFETY: the CPU has `V`.
+        let mut made = [[unsafe { V::splat(0) }; WAYS]; 4];
+        for (step, made) in made.iter_mut().enumerate() {
+            if step < Self::AT_ONCE {
+                let source = source.wrapping_add(step * V::BYTES * WAYS);
+                // SAFETY: the words of a vector of each row.
+                *made = unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) });
+                ahead.fetch::<V, true>(first.wrapping_add(step * V::BYTES));
+                // SAFETY: a vector of the first row.
+                unsafe { made[0].stream(destination.wrapping_add(step * V::BYTES)) };
+            }
+        }
+        for row in 1..WAYS {
+            let to = destination.wrapping_add(row.wrapping_mul(row_stride));
+            for (step, made) in made.iter().enumerate() {
+                if step < Self::AT_ONCE {
+                    ahead.fetch::<V, true>(
+                        first.wrapping_add((row * Self::AT_ONCE + step) * V::BYTES),
+                    );
+                    // SAFETY: a vector of that row.
+                    unsafe { made[row].stream(to.wrapping_add(step * V::BYTES)) };
+                }
+            }
+        }
+    }
+
     /// Does a block from a column on.
     ///
     /// # Safety
@@ -536,13 +620,13 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         // whole lines.
         let has_many_parts = V::BYTES < LINE && LINE / V::BYTES * WAYS > 4;
         if STREAM && stream && strip.rows == WAYS {
-            let columns = Self::LINES_OF_ROW * LINE / WIDTH;
-            let at_once = Self::LINES_OF_ROW > 1 && V::BYTES >= LINE / 2;
+            let columns = Self::AT_ONCE * LINE / WIDTH;
+            let at_once = Self::AT_ONCE > 1 && V::BYTES >= LINE / 2;
             while at_once && column + columns <= strip.columns {
                 let from = source.wrapping_add(column * WAYS * WIDTH);
                 let to = destination.wrapping_add(column * WIDTH);
                 // SAFETY: the words of so many lines of each row, which can be written.
-                unsafe { Self::stream_lines::<V>(Self::LINES_OF_ROW, from, to, strip, ahead) };
+                unsafe { Self::stream_lines::<V>(Self::AT_ONCE, from, to, strip, ahead) };
                 column += columns;
             }
             while has_many_parts && column + LINE / WIDTH <= strip.columns {
@@ -589,9 +673,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     /// So many lines of each row are streamed one after the other: eight of all rows.
-    const LINES_OF_ROW: usize = if WAYS < 8 { 8 / WAYS } else { 1 };
+    const AT_ONCE: usize = if WAYS < 8 { 8 / WAYS } else { 1 };
 
-    /// Streams as many bytes of each row as so many lines have, at most [`Self::LINES_OF_ROW`],
+    /// Streams as many bytes of each row as so many lines have, at most [`Self::AT_ONCE`],
     /// and fetches what is ahead of their words.
     ///
     /// # Safety
@@ -608,7 +692,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     ) {
         let mut memory = MaybeUninit::<[CacheLines<4>; WAYS]>::uninit();
         let memory = memory.as_mut_ptr().cast::<u8>();
-        const { assert!(Self::LINES_OF_ROW <= 4, "the lines of a row fit") };
+        const { assert!(Self::AT_ONCE <= 4, "the lines of a row fit") };
         let bytes = lines * LINE;
         for line in (0..bytes).step_by(LINE) {
             let source = source.wrapping_add(line * WAYS);

@@ -204,9 +204,6 @@ impl JoinedRows {
             let from = from.wrapping_add(line * LINE * WAYS);
             // SAFETY: the words of a line of each row.
             *made = unsafe { R::vectors::<V>(from) };
-            if WAYS > 2 {
-                ahead.fetch_lines::<V>(WAYS, from);
-            }
         }
         // No loop that ends early: it is not unrolled, and then the vectors are in memory.
         for run in 0..WAYS {
@@ -220,11 +217,8 @@ impl JoinedRows {
                     // SAFETY: a line of the row, and of the caches.
                     unsafe { before.join(made[run], within).stream(to) };
                     before = made[run];
-                    // What four lines of each are made of had better be asked for little by
-                    // little, what one or two of more rows are made of at once.
-                    if WAYS == 2 {
-                        ahead.fetch_lines::<V>(1, from.wrapping_add((run * LINES + line) * LINE));
-                    }
+                    // Little by little: not all at once.
+                    ahead.fetch_lines::<V>(1, from.wrapping_add((run * LINES + line) * LINE));
                 }
             }
         }
