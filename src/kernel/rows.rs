@@ -30,10 +30,10 @@ use super::{BlockOp, Runs, Strip, scalar};
 /// into registers.
 pub(super) const MOST: usize = 4;
 
-/// For each row, some blocks are done that lie in so many bytes of the source together, then the
-/// same of the other rows. With fewer, the line before the first of them is made a second time more
-/// often; with more, what was fetched into the nearest cache is gone when its turn comes.
-const AT_ONCE: usize = 4096;
+/// So many bytes of a row are made, then as many of the other rows. With fewer, the line before them
+/// is made a second time more often; with more, what was fetched into the nearest cache is gone when
+/// its turn comes.
+const AT_ONCE: usize = 1024;
 
 /// An op whose rows are made side by side.
 pub(super) trait RowsOp<const WAYS: usize> {
@@ -69,6 +69,24 @@ pub(super) struct JoinedRows {
     bytes: usize,
     /// What a row has in the block behind them, if there is one.
     rest: usize,
+}
+
+/// What is fetched meanwhile.
+struct Fetching {
+    ahead: Ahead,
+    /// Where there is nothing between blocks: what is ahead of this comes next. Memory had better be
+    /// asked in the order of its addresses, in which rows are not made.
+    next: Option<*const u8>,
+}
+
+impl Fetching {
+    /// What to fetch ahead of, while so many lines are read from there on.
+    #[inline(always)]
+    fn take(&mut self, lines: usize, from: *const u8) -> *const u8 {
+        let Some(next) = self.next else { return from };
+        self.next = Some(next.wrapping_add(lines * LINE));
+        next
+    }
 }
 
 impl JoinedRows {
@@ -109,19 +127,28 @@ impl JoinedRows {
         destination: *mut u8,
     ) {
         debug_assert_eq!(V::BYTES, LINE, "what a row is made of");
-        let at_once = (WAYS * AT_ONCE / self.step.max(1)).clamp(1, self.whole);
+        let at_once = (AT_ONCE / self.bytes).clamp(1, self.whole);
         // The same place of the blocks that come after these, or of later ones.
         let ahead = Ahead::by_steps(strip, self.step.wrapping_mul(at_once));
         let by_lines = self.joined.along() == Along::Lines;
         let (lines, blocks) = if by_lines { (1, strip.blocks) } else { (strip.lines, 1) };
+        let is_dense = lines * blocks * self.bytes * WAYS == self.step;
         for first in (0..self.whole).step_by(at_once) {
             let among = first..self.whole.min(first + at_once);
+            let next = is_dense.then_some(source.wrapping_add(first.wrapping_mul(self.step)));
+            let mut fetching = Fetching { ahead, next };
             for line in 0..lines {
                 for block in 0..blocks {
                     let (row, among) = (Number { line, block, run: 0 }, among.clone());
                     // SAFETY: some of the blocks of rows of the strip.
                     unsafe {
-                        self.stretch::<R, V, WAYS>(strip, row, among, ahead, (source, destination))
+                        self.stretch::<R, V, WAYS>(
+                            strip,
+                            row,
+                            among,
+                            &mut fetching,
+                            (source, destination),
+                        )
                     };
                 }
             }
@@ -141,7 +168,7 @@ impl JoinedRows {
         strip: &Strip,
         row: Number,
         among: Range<usize>,
-        ahead: Ahead,
+        fetching: &mut Fetching,
         (source, destination): (*const u8, *mut u8),
     ) {
         let (from, to) = self.joined.block(strip, row, source, destination);
@@ -151,7 +178,7 @@ impl JoinedRows {
             unsafe { R::vectors::<V>(ended.wrapping_add((self.bytes - LINE) * WAYS)) }
         } else {
             // SAFETY: the rows.
-            unsafe { self.begin::<R, V, WAYS>(row, ahead, from, to) }
+            unsafe { self.begin::<R, V, WAYS>(row, fetching, from, to) }
         };
         let is_last = among.end == self.whole;
         for block in among.start..among.end + usize::from(is_last) {
@@ -167,20 +194,20 @@ impl JoinedRows {
                 let lines;
                 (before, lines) = if WAYS == 2 && left >= 4 {
                     // SAFETY: so many lines of each row, and those before them.
-                    (unsafe { self.lines::<R, V, WAYS, 4>(before, ahead, from, to) }, 4)
+                    (unsafe { self.lines::<R, V, WAYS, 4>(before, fetching, from, to) }, 4)
                 } else if left >= 2 {
                     // SAFETY: two lines.
-                    (unsafe { self.lines::<R, V, WAYS, 2>(before, ahead, from, to) }, 2)
+                    (unsafe { self.lines::<R, V, WAYS, 2>(before, fetching, from, to) }, 2)
                 } else {
                     // SAFETY: one line.
-                    (unsafe { self.lines::<R, V, WAYS, 1>(before, ahead, from, to) }, 1)
+                    (unsafe { self.lines::<R, V, WAYS, 1>(before, fetching, from, to) }, 1)
                 };
                 at += lines * LINE;
             }
         }
         if is_last {
             // SAFETY: the rows, and their last whole lines.
-            unsafe { self.end::<R, V, WAYS>(strip, row, before, ahead, (source, destination)) };
+            unsafe { self.end::<R, V, WAYS>(strip, row, before, fetching, (source, destination)) };
         }
     }
 
@@ -195,10 +222,12 @@ impl JoinedRows {
     unsafe fn lines<R: RowsOp<WAYS>, V: Vector, const WAYS: usize, const LINES: usize>(
         &self,
         before: [V; WAYS],
-        ahead: Ahead,
+        fetching: &mut Fetching,
         from: *const u8,
         to: *mut u8,
     ) -> [V; WAYS] {
+        let fetched = fetching.take(LINES * WAYS, from);
+        let ahead = fetching.ahead;
         let mut made = [before; LINES];
         for (line, made) in made.iter_mut().enumerate() {
             let from = from.wrapping_add(line * LINE * WAYS);
@@ -218,7 +247,7 @@ impl JoinedRows {
                     unsafe { before.join(made[run], within).stream(to) };
                     before = made[run];
                     // Little by little: not all at once.
-                    ahead.fetch_lines::<V>(1, from.wrapping_add((run * LINES + line) * LINE));
+                    ahead.fetch_lines::<V>(1, fetched.wrapping_add((run * LINES + line) * LINE));
                 }
             }
         }
@@ -235,14 +264,15 @@ impl JoinedRows {
     unsafe fn begin<R: RowsOp<WAYS>, V: Vector, const WAYS: usize>(
         &self,
         row: Number,
-        ahead: Ahead,
+        fetching: &mut Fetching,
         from: *const u8,
         to: *mut u8,
     ) -> [V; WAYS] {
         let Runs { count, stride, .. } = self.runs;
         // SAFETY: the words of the first line of each row.
         let firsts = unsafe { R::vectors::<V>(from) };
-        ahead.fetch_lines::<V>(WAYS, from);
+        let fetched = fetching.take(WAYS, from);
+        fetching.ahead.fetch_lines::<V>(WAYS, fetched);
         for (run, &first) in firsts.iter().enumerate() {
             if run < count {
                 let to = to.wrapping_add(run.wrapping_mul(stride));
@@ -272,7 +302,7 @@ impl JoinedRows {
         strip: &Strip,
         row: Number,
         before: [V; WAYS],
-        ahead: Ahead,
+        fetching: &mut Fetching,
         (source, destination): (*const u8, *mut u8),
     ) {
         let Runs { count, stride, .. } = self.runs;
@@ -284,7 +314,10 @@ impl JoinedRows {
             let from = from.wrapping_add((self.rest - left) * WAYS);
             // SAFETY: the words of the last elements, of a block that has those of a vector.
             last = unsafe { R::ends::<V>(from, left) };
-            ahead.fetch_lines::<V>(WAYS, from);
+            // With those that a block has behind them.
+            let lines = (self.bytes - (self.rest - left)) / LINE * WAYS;
+            let fetched = fetching.take(lines, from);
+            fetching.ahead.fetch_lines::<V>(lines, fetched);
         }
         // SAFETY: the words of the first line of each row.
         let firsts = unsafe { R::vectors::<V>(from) };
