@@ -31,10 +31,8 @@ pub(super) trait ByTurns<const WAYS: usize> {
 /// So many vectors are made at once: as registers hold, with others.
 const AT_ONCE: usize = 8;
 
-/// Of the inner one of two loops along the destination so many turns are done in all turns of the
-/// outer one before those that follow; and of runs that are made [`AT_ONCE`], the source is fetched
-/// into the second-level cache, so many bytes ahead.
-const GROUP: usize = 4;
+/// Where the source of what is made at once is in one piece, it is fetched into the second-level
+/// cache, so many bytes ahead.
 const AHEAD: usize = PAGE;
 
 /// Blocks that follow each other at steps below this in the destination, but with gaps, go to the
@@ -77,13 +75,17 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
         Steps::new(strip.lines, strip.source_line, strip.destination_line),
         Steps::new(strip.blocks, strip.source_step, strip.destination_step),
     );
-    let is_along = strip.lines > 1 && (is_narrow || is_nearer);
+    let is_along = !in_one_piece::<A, WAYS>() && strip.lines > 1 && (is_narrow || is_nearer);
     let loops = if is_along { [blocks, lines] } else { [lines, blocks] };
-    let group = if is_along && (WAYS == 1 || A::TO_ROWS) { GROUP } else { 0 };
     // SAFETY: the loops of the strip, one within the other; `streams` has seen that every row
     // begins at a multiple of the vector.
-    unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, group, source, destination) };
+    unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, source, destination) };
     true
+}
+
+/// Whether the vectors that are made at once are after one another in the source.
+const fn in_one_piece<A: ByTurns<WAYS>, const WAYS: usize>() -> bool {
+    A::TO_ROWS || WAYS == 1
 }
 
 /// One of the loops around a block.
@@ -100,8 +102,7 @@ impl Steps {
     }
 }
 
-/// Does the blocks of two loops: `group` turns of the inner one in all turns of the outer one, then
-/// those that follow, and what is ahead is fetched; with 0, all turns at once, and it is not.
+/// Does the blocks of two loops.
 ///
 /// # Safety
 ///
@@ -112,48 +113,38 @@ unsafe fn walk<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
     row_bytes: usize,
     [outer, inner]: [Steps; 2],
-    group: usize,
     source: *const u8,
     destination: *mut u8,
 ) {
     let at_once = const { AT_ONCE / WAYS * V::BYTES };
     let (of_source, of_destination) = if A::TO_ROWS { (WAYS, 1) } else { (1, WAYS) };
-    let (mut source_group, mut destination_group) = (source, destination);
-    let mut left_turns = inner.count;
-    while left_turns > 0 {
-        let turns = if group > 0 { left_turns.min(group) } else { left_turns };
-        let (mut source_outer, mut destination_outer) = (source_group, destination_group);
-        for _ in 0..outer.count {
-            let (mut source_block, mut destination_block) = (source_outer, destination_outer);
-            for _ in 0..turns {
-                let (mut from, mut to) = (source_block, destination_block);
-                let mut left = row_bytes;
-                while left > 0 {
-                    let is_piece =
-                        left >= at_once && is_within_pages::<A, WAYS>(strip, to, at_once);
-                    let bytes = if is_piece {
-                        // SAFETY: so many bytes of each row of a block, from a multiple of the
-                        // vector on.
-                        unsafe { piece::<A, V, WAYS>(strip, group > 0, from, to) };
-                        at_once
-                    } else {
-                        // SAFETY: as above, a vector of each row: what is left are whole ones.
-                        unsafe { one::<A, V, WAYS>(strip, from, to) };
-                        V::BYTES
-                    };
-                    from = from.wrapping_add(bytes * of_source);
-                    to = to.wrapping_add(bytes * of_destination);
-                    left -= bytes;
-                }
-                source_block = source_block.wrapping_add(inner.source);
-                destination_block = destination_block.wrapping_add(inner.destination);
+    let (mut source_outer, mut destination_outer) = (source, destination);
+    for _ in 0..outer.count {
+        let (mut source_block, mut destination_block) = (source_outer, destination_outer);
+        for _ in 0..inner.count {
+            let (mut from, mut to) = (source_block, destination_block);
+            let mut left = row_bytes;
+            while left > 0 {
+                let is_piece = left >= at_once && is_within_pages::<A, WAYS>(strip, to, at_once);
+                let bytes = if is_piece {
+                    // SAFETY: so many bytes of each row of a block, from a multiple of the
+                    // vector on.
+                    unsafe { piece::<A, V, WAYS>(strip, from, to) };
+                    at_once
+                } else {
+                    // SAFETY: as above, a vector of each row: what is left are whole ones.
+                    unsafe { one::<A, V, WAYS>(strip, from, to) };
+                    V::BYTES
+                };
+                from = from.wrapping_add(bytes * of_source);
+                to = to.wrapping_add(bytes * of_destination);
+                left -= bytes;
             }
-            source_outer = source_outer.wrapping_add(outer.source);
-            destination_outer = destination_outer.wrapping_add(outer.destination);
+            source_block = source_block.wrapping_add(inner.source);
+            destination_block = destination_block.wrapping_add(inner.destination);
         }
-        left_turns -= turns;
-        source_group = source_group.wrapping_add(turns.wrapping_mul(inner.source));
-        destination_group = destination_group.wrapping_add(turns.wrapping_mul(inner.destination));
+        source_outer = source_outer.wrapping_add(outer.source);
+        destination_outer = destination_outer.wrapping_add(outer.destination);
     }
 }
 
@@ -175,7 +166,7 @@ fn is_within_pages<A: ByTurns<WAYS>, const WAYS: usize>(
 }
 
 /// Does [`AT_ONCE`] vectors, some of each row, [within pages](is_within_pages), and fetches what is
-/// ahead of them in the source, if asked to.
+/// ahead of them in the source.
 ///
 /// # Safety
 ///
@@ -183,11 +174,10 @@ fn is_within_pages<A: ByTurns<WAYS>, const WAYS: usize>(
 #[inline(always)]
 unsafe fn piece<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     strip: &Strip,
-    fetches: bool,
     source: *const u8,
     destination: *mut u8,
 ) {
-    if fetches {
+    if in_one_piece::<A, WAYS>() {
         for at in (0..AT_ONCE * V::BYTES).step_by(LINE) {
             V::prefetch::<2>(source.wrapping_add(AHEAD + at));
         }
