@@ -1,4 +1,6 @@
-//! Plans on the threads of a rayon pool beside one thread, and memcpy on both.
+//! Plans on the threads of a rayon pool beside one thread, and memcpy on both: called from
+//! outside the pool, whose threads then sleep and are woken, and from one of its threads
+//! (`in-pool`).
 //!
 //!     cargo bench --bench threads --features rayon
 //!
@@ -34,30 +36,39 @@ fn threads(c: &mut Criterion) {
             plan.run_with(&pool, &source, &mut destination).expect("right lengths");
             assert!(destination[..] == expected[..]);
             group.throughput(Throughput::Bytes(plan.destination_bytes()));
-            group.bench_function(BenchmarkId::new(format!("{name}-memcpy-1"), text), |b| {
-                b.iter(|| destination.copy_from_slice(black_box(&source)));
-            });
             let share = source.len().div_ceil(count);
-            group.bench_function(BenchmarkId::new(format!("{name}-memcpy-{count}"), text), |b| {
-                b.iter(|| {
-                    let parts: Vec<_> = destination
-                        .chunks_mut(share)
-                        .zip(black_box(&source).chunks(share))
-                        .map(std::sync::Mutex::new)
-                        .collect();
-                    pool.run(parts.len(), &|i| {
-                        let mut part = parts[i].lock().expect("nothing panics");
-                        let (to, from) = &mut *part;
-                        to.copy_from_slice(from);
-                    });
+            let copy_with = |destination: &mut [u8]| {
+                let parts: Vec<_> = destination
+                    .chunks_mut(share)
+                    .zip(black_box(&source).chunks(share))
+                    .map(std::sync::Mutex::new)
+                    .collect();
+                pool.run(parts.len(), &|i| {
+                    let mut part = parts[i].lock().expect("nothing panics");
+                    let (to, from) = &mut *part;
+                    to.copy_from_slice(from);
                 });
-            });
-            group.bench_function(BenchmarkId::new(format!("{name}-1"), text), |b| {
-                b.iter(|| plan.run(black_box(&source), &mut destination));
-            });
-            group.bench_function(BenchmarkId::new(format!("{name}-{count}"), text), |b| {
-                b.iter(|| plan.run_with(&pool, black_box(&source), &mut destination));
-            });
+            };
+            let mut time = |way: &str, run: &mut (dyn FnMut(&mut [u8]) + Send)| {
+                let destination = &mut destination[..];
+                group.bench_function(BenchmarkId::new(format!("{name}-{way}"), text), |b| {
+                    if way.ends_with("in-pool") {
+                        pool.install(|| b.iter(|| run(destination)));
+                    } else {
+                        b.iter(|| run(destination));
+                    }
+                });
+            };
+            time("memcpy-1", &mut |to| to.copy_from_slice(black_box(&source)));
+            for place in ["", "-in-pool"] {
+                time(&format!("memcpy-{count}{place}"), &mut |to| copy_with(to));
+            }
+            time("1", &mut |to| plan.run(black_box(&source), to).expect("right lengths"));
+            for place in ["", "-in-pool"] {
+                time(&format!("{count}{place}"), &mut |to| {
+                    plan.run_with(&pool, black_box(&source), to).expect("right lengths");
+                });
+            }
         }
     }
     group.finish();

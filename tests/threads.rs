@@ -82,6 +82,7 @@ fn threads_give_the_bytes_of_one() {
         {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
             check(&|d| plan.run_with(&pool, &source, d).unwrap());
+            check(&|d| pool.install(|| plan.run_with(&pool, &source, d).unwrap()));
         }
 
         let mut short = before[1..].to_vec();

@@ -47,6 +47,10 @@ impl Plan {
     /// first run cuts for its number of threads, and what it made is kept: runs with
     /// another number cut again, each time.
     ///
+    /// To wake a thread that sleeps takes about as long as to move a MiB. Where runs follow each
+    /// other, call from a thread of the pool (`rayon::ThreadPool::install`): its threads
+    /// look for work for a while before they sleep.
+    ///
     /// # Errors
     ///
     /// As [`run`](Plan::run).
