@@ -75,8 +75,27 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
         Steps::new(strip.lines, strip.source_line, strip.destination_line),
         Steps::new(strip.blocks, strip.source_step, strip.destination_step),
     );
-    let is_along = !in_one_piece::<A, WAYS>() && strip.lines > 1 && (is_narrow || is_nearer);
+    let is_along = if in_one_piece::<A, WAYS>() {
+        // Rows of two blocks: of one after the other, each would be half of every page.
+        A::TO_ROWS && strip.lines == 2 && strip.destination_line == row_bytes
+    } else {
+        strip.lines > 1 && (is_narrow || is_nearer)
+    };
     let loops = if is_along { [blocks, lines] } else { [lines, blocks] };
+    // Where two blocks make a page, to which they go in several lines soon after each other, whole
+    // lines are slow; docs/performance.md has the figures, and that the reason is not known.
+    let is_by_halves = !in_one_piece::<A, WAYS>()
+        && !is_along
+        && V::BYTES >= LINE
+        && (run_bytes + 1..PAGE).contains(&step)
+        && distance(strip.source_line) <= PAGE
+        && destination.addr().is_multiple_of(PAGE);
+    if is_by_halves {
+        // SAFETY: as below; the CPU has the half of what it has, and multiples of the vector are
+        // multiples of its half.
+        unsafe { walk::<A, V::Half, WAYS>(strip, row_bytes, loops, source, destination) };
+        return true;
+    }
     // SAFETY: the loops of the strip, one within the other; `streams` has seen that every row
     // begins at a multiple of the vector.
     unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, source, destination) };

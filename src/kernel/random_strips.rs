@@ -348,3 +348,45 @@ fn crowded_columns_are_the_same() {
         }
     }
 }
+
+/// Words of two rows, of which blocks beside each other go to one page, from its beginning on.
+#[test]
+fn two_blocks_to_a_page_are_the_same() {
+    const PAGE: usize = 4096;
+    let op = BlockOp::Interleave { ways: 2, bits: 16 };
+    let strip = Strip {
+        lines: 4,
+        source_line: 2048,
+        destination_line: 512,
+        blocks: 4,
+        source_step: 256,
+        destination_step: 2048,
+        rows: 2,
+        row_stride: 1024,
+        columns: 128,
+        pages_by_turns: true,
+        ..Strip::default()
+    };
+    let source = noise(8192, 5);
+    let made = |run: Run, page: usize| {
+        let mut memory = vec![0xee; 6 * PAGE];
+        let start = memory.as_ptr().align_offset(PAGE);
+        let destination = memory[start + page * PAGE..].as_mut_ptr();
+        // SAFETY: the strip reads 8 KiB and writes as many, which are behind both places; the tier
+        // is one of this CPU.
+        unsafe { run(&strip, &strip.shuffled(), source.as_ptr(), destination) };
+        fence();
+        memory[start..start + 5 * PAGE].to_vec()
+    };
+    // One page of three goes through the caches.
+    for page in 0..3 {
+        let expected = made(kernel(op, Tier::SCALAR, false).unwrap(), page);
+        assert_eq!(expected.iter().take_while(|&&byte| byte == 0xee).count() / PAGE, page);
+        for tier in Tier::available() {
+            for stream in [false, true] {
+                let what = format!("{tier}, streaming {stream}, page {page}");
+                assert!(made(kernel(op, tier, stream).unwrap(), page) == expected, "{what}");
+            }
+        }
+    }
+}
