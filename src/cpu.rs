@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code, reason = "asking the CPU who made it; docs/architecture.md")]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::CpuidResult;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -193,9 +195,7 @@ impl Maker {
 
     #[cfg(target_arch = "x86_64")]
     fn ask() -> Maker {
-        #[allow(unused_unsafe, reason = "safe in later versions of Rust than the oldest one here")]
-        // SAFETY: every x86-64 has this instruction, and leaf 0 of it.
-        let id = unsafe { std::arch::x86_64::__cpuid(0) };
+        let id = cpuid(0, 0);
         let name = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
         if name.as_flattened() == b"GenuineIntel" { Maker::Intel } else { Maker::Other }
     }
@@ -206,9 +206,67 @@ impl Maker {
     }
 }
 
+/// Whether the second-level cache is known to have few ways: lines at distances of powers of two, which
+/// share its places, drive each other out there. Asked once, as [`Maker::here`] is.
+pub(crate) fn has_few_ways() -> bool {
+    static HERE: OnceLock<bool> = OnceLock::new();
+    *HERE.get_or_init(|| second_level_ways().is_some_and(|ways| ways <= FEW_WAYS))
+}
+
+const FEW_WAYS: u32 = 8;
+
+/// The ways of the second-level cache, where the CPU tells as those of AMD do: "Cache Topology
+/// Information" in the manual of their architecture.
+#[cfg(target_arch = "x86_64")]
+fn second_level_ways() -> Option<u32> {
+    const FIRST: u32 = 0x8000_0000;
+    const CACHES: u32 = 0x8000_001D;
+    /// More caches than any CPU has.
+    const MOST: u32 = 16;
+    if cpuid(FIRST, 0).eax < CACHES {
+        return None;
+    }
+    let caches = (0..MOST).map(|number| cpuid(CACHES, number));
+    let is_one = |cache: &CpuidResult| cache.eax & 0x1F != 0;
+    let of_second_level = |cache: &CpuidResult| cache.eax >> 5 & 7 == 2;
+    let cache = caches.take_while(is_one).find(of_second_level)?;
+    Some((cache.ebx >> 22) + 1)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn second_level_ways() -> Option<u32> {
+    None
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpuid(leaf: u32, part: u32) -> CpuidResult {
+    #[allow(unused_unsafe, reason = "safe in later versions of Rust than the oldest one here")]
+    // SAFETY: every x86-64 has this instruction, and an answer for every leaf, if only zeros or that
+    // of another one.
+    unsafe {
+        std::arch::x86_64::__cpuid_count(leaf, part)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn ways_of_the_second_level_are_those_that_the_system_tells() {
+        let of = |index: u32, what: &str| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}");
+            std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+        };
+        let told = (0..8).find(|&index| of(index, "level").as_deref() == Some("2"));
+        let told = told.and_then(|index| of(index, "ways_of_associativity"));
+        let (Some(ways), Some(told)) = (second_level_ways(), told) else {
+            eprintln!("skipped: the CPU or the system does not tell");
+            return;
+        };
+        assert_eq!(ways.to_string(), told);
+    }
 
     #[test]
     fn names_are_read_back_and_what_is_not_here_is_told_apart() {

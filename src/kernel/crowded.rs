@@ -9,7 +9,8 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::carry::CacheLines;
-use super::matrix::{Block, Matrix, Order, Split, transpose_panel_to_caches};
+use super::matrix::{Block, Matrix, Order, transpose_panel_to_caches};
+use super::places::Split;
 use super::vector::{LINE, PAGE, Vector};
 
 /// So many lines at least have room at each place of the nearest cache of CPUs of x86-64. There, lines

@@ -5,8 +5,10 @@
 
 use std::mem::MaybeUninit;
 
+use super::ahead::{FetchesAhead, FollowsPanels, Lines, NextPanel, PagesAhead, RowsAhead, Way};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::Tables;
+use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, next_random};
@@ -25,40 +27,6 @@ pub(super) struct Matrix {
     pub(super) others: Strip,
 }
 
-/// Places at a stride, in blocks that are a step apart, in bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Split {
-    pub(super) block: usize,
-    pub(super) step: usize,
-    pub(super) stride: usize,
-}
-
-impl Split {
-    /// Whether so many of them are at one stride.
-    #[inline(always)]
-    fn is_even(self, count: usize) -> bool {
-        self.block >= count || self.step == self.block.wrapping_mul(self.stride)
-    }
-
-    /// Where number `first` and those behind it are, of which `share` at a time share a
-    /// place. It is the first at its place.
-    #[inline(always)]
-    pub(super) fn places(self, share: usize, first: usize, places: &mut [usize]) {
-        let first = first / share;
-        let (mut block, mut within) = (first / self.block, first % self.block);
-        let mut places = places.iter_mut();
-        while !places.as_slice().is_empty() {
-            let start = block.wrapping_mul(self.step);
-            let start = start.wrapping_add(within.wrapping_mul(self.stride));
-            let in_block = (self.block - within).saturating_mul(share);
-            for (number, place) in places.by_ref().take(in_block).enumerate() {
-                *place = start.wrapping_add((number / share).wrapping_mul(self.stride));
-            }
-            (block, within) = (block + 1, 0);
-        }
-    }
-}
-
 /// How many rows and columns of a matrix are transposed before the next ones, block by
 /// block in a regular order: few enough for the caches to hold, and runs long enough for
 /// memory. On both sides of a block, single vectors are far from each other, and whole
@@ -68,32 +36,24 @@ const PANEL_COLUMNS: usize = 64;
 
 /// The rows and columns of what is transposed before the next ones are.
 #[derive(Clone, Copy)]
-struct Panel {
-    rows: usize,
-    columns: usize,
+pub(super) struct Panel {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
 }
 
 /// Of what is written past the caches: the lines of a panel beside each other in the source,
 /// in each row, and below each other in the destination, in each column. Where rows have
 /// fewer, there are up to twice as many of these.
 pub(super) const LINES_ALONG: usize = 16;
-const LINES_DOWN: usize = 2;
+pub(super) const LINES_DOWN: usize = 2;
 
-/// The same where the source is in the farther cache, which has the rows of a larger panel
-/// where the second one has no room for them.
+/// The same where the source is in the farther cache, and the second one has room for the rows of two
+/// larger panels however far these are from each other.
 const LINES_DOWN_NEAR: usize = 4;
-
-/// The rows that are fetched while a panel is transposed come as many behind its own as it
-/// has, and at least so many.
-const ROWS_AHEAD: usize = 32;
 
 /// Where prefetchers follow rows, no more than this are gone along at a time, as they follow no more
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
-
-/// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
-/// before all of it has been fetched.
-const BYTES_BY_TURNS: usize = 1024;
 
 /// A vector of more elements would take more rows at a time than there are registers for.
 pub(super) const MAX_LANES: usize = 16;
@@ -278,7 +238,6 @@ impl Matrix {
     ) {
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
-        let matrices = scalar::blocks(&self.others, source, destination);
         if self.has_whole_lines(destination) {
             if self.others.is_followed && B::SIZE <= ROWS_FOLLOWED {
                 // SAFETY: by the contract of this function.
@@ -287,11 +246,31 @@ impl Matrix {
                 };
             }
             let panel = self.streamed_panel::<B>();
-            let mut ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
-            for (from, to) in matrices {
-                // SAFETY: one of the matrices.
+            if self.others.is_near && NextPanel::has_pieces::<B>(panel) {
+                let ahead = NextPanel::new(self);
+                // SAFETY: by the contract of this function.
                 unsafe {
-                    self.stream::<B>(from, to, panel, &mut ahead, &mut tables, &mut scratch);
+                    self.stream::<B, _>(
+                        source,
+                        destination,
+                        panel,
+                        ahead,
+                        &mut tables,
+                        &mut scratch,
+                    );
+                };
+            } else {
+                let ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
+                // SAFETY: as above.
+                unsafe {
+                    self.stream::<B, _>(
+                        source,
+                        destination,
+                        panel,
+                        ahead,
+                        &mut tables,
+                        &mut scratch,
+                    );
                 };
             }
             return;
@@ -301,7 +280,7 @@ impl Matrix {
         // The last panel has that many rows at most.
         let rows = made.panel.rows + B::SIZE - 1;
         let mut ahead = RowsAhead::new::<B>(self, made.panel, rows, source);
-        for (from, to) in matrices {
+        for (from, to) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.
             unsafe {
                 self.stream_carrying::<B>(from, to, &made, &mut ahead, &mut tables, &mut scratch);
@@ -312,63 +291,101 @@ impl Matrix {
     /// What is transposed at a time of what is written past the caches.
     #[inline(always)]
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
-        let lines = if self.others.is_near { LINES_DOWN_NEAR } else { LINES_DOWN };
+        let Strip { is_near, has_few_ways, .. } = self.others;
+        let lines = if is_near && !has_few_ways { LINES_DOWN_NEAR } else { LINES_DOWN };
         let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
         let down = (LINES_ALONG * lines / along).min(2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
-    /// Transposes a matrix whose lines are written past the caches: panels below each
-    /// other first, and in each of them the lines of the same column, so that memory gets
-    /// some that lie beside each other. Meanwhile rows `ahead` are fetched.
+    /// Transposes all matrices of the strip, whose lines are written past the caches: panels
+    /// below each other first, and in each of them the lines of the same column, so that memory
+    /// gets some that lie beside each other. Meanwhile others are fetched `ahead`.
     ///
     /// # Safety
     ///
-    /// The matrix is at these places, and has at least as many rows and columns as a
-    /// block. The CPU has the vectors of `B`.
+    /// As [`stream_all`](Matrix::stream_all), and all columns begin where lines do.
     #[inline(always)]
-    unsafe fn stream<B: StreamedBlock>(
+    unsafe fn stream<B: StreamedBlock, A: FollowsPanels>(
         &self,
         source: *const u8,
         destination: *mut u8,
         panel: Panel,
-        ahead: &mut RowsAhead<'_>,
+        mut ahead: A,
         tables: &mut [B::Table; 2],
         scratch: &mut B::Scratch,
     ) {
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
-        let mut next_column = 0;
-        while next_column < self.columns {
-            // What is left at the end is done by blocks that end there.
-            let first_column = next_column.min(self.columns - B::SIZE);
-            let columns = &mut columns[..panel.columns.min(self.columns - first_column)];
-            self.column.places(B::WAYS, first_column, columns);
-            next_column = first_column + columns.len();
-            let mut next_row = 0;
-            while next_row < self.rows {
-                let first_row = next_row.min(self.rows - B::SIZE);
-                let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
-                self.row.places(1, first_row, rows);
-                let end_row = first_row + rows.len();
-                let blocks = rows.len().div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE);
-                ahead.start(end_row - next_row, blocks);
-                next_row = end_row;
-                let source = source.wrapping_add(first_column * B::WIDTH);
-                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
-                // SAFETY: some rows and columns of the matrix, at least as many as a
-                // block has.
-                unsafe {
-                    transpose_panel::<B, _>(
-                        rows,
-                        columns,
-                        Order::ByColumns,
-                        Some(ahead),
-                        scratch,
-                        source,
-                        destination,
-                    );
-                };
-                ahead.finish::<B::Vector>();
+        let is_even = self.row.is_even(self.rows);
+        let next_strip = source.wrapping_add(self.others.next);
+        let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
+        while let Some((source, destination)) = matrices.next() {
+            let next_matrix = matrices.peek().map_or(next_strip, |&(source, _)| source);
+            let mut next_column = 0;
+            while next_column < self.columns {
+                // What is left at the end is done by blocks that end there.
+                let first_column = next_column.min(self.columns - B::SIZE);
+                let columns = &mut columns[..panel.columns.min(self.columns - first_column)];
+                self.column.places(B::WAYS, first_column, columns);
+                let columns = &*columns;
+                next_column = first_column + columns.len();
+                let panel_source = source.wrapping_add(first_column * B::WIDTH);
+                let mut next_row = 0;
+                while next_row < self.rows {
+                    let first_row = next_row.min(self.rows - B::SIZE);
+                    let count = panel.rows.min(self.rows - first_row);
+                    let end_row = first_row + count;
+                    let (next, column, row) = if end_row < self.rows {
+                        (panel_source, first_column, end_row)
+                    } else if next_column < self.columns {
+                        (source.wrapping_add(next_column * B::WIDTH), next_column, 0)
+                    } else {
+                        (next_matrix, 0, 0)
+                    };
+                    ahead.set_out::<B>(&Way {
+                        rows: end_row - next_row,
+                        blocks: count.div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE),
+                        next,
+                        next_bytes: panel.columns.min(self.columns - column) * B::WIDTH,
+                        next_rows: row..self.rows.min(row + panel.rows),
+                    });
+                    next_row = end_row;
+                    let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                    if is_even {
+                        let stride = self.row.stride;
+                        let start = first_row.wrapping_mul(stride);
+                        let rows = Evenly { start, stride, count };
+                        // SAFETY: some rows and columns of the matrix, at least as many as a
+                        // block has.
+                        unsafe {
+                            transpose_panel::<B, _, _>(
+                                rows,
+                                columns,
+                                Order::ByColumns,
+                                &mut ahead,
+                                scratch,
+                                panel_source,
+                                destination,
+                            );
+                        };
+                    } else {
+                        let rows = &mut rows[..count];
+                        self.row.places(1, first_row, rows);
+                        // SAFETY: as above.
+                        unsafe {
+                            transpose_panel::<B, _, _>(
+                                &*rows,
+                                columns,
+                                Order::ByColumns,
+                                &mut ahead,
+                                scratch,
+                                panel_source,
+                                destination,
+                            );
+                        };
+                    }
+                    ahead.finish::<B>();
+                }
             }
         }
     }
@@ -453,11 +470,11 @@ impl Matrix {
                     // SAFETY: some rows and columns of the matrix, at least as many as a
                     // block has.
                     unsafe {
-                        transpose_panel::<B, _>(
-                            rows,
+                        transpose_panel::<B, _, _>(
+                            &*rows,
                             columns,
                             Order::ByColumns,
-                            Some(&mut pages),
+                            &mut pages,
                             scratch,
                             start,
                             destination.wrapping_add(to),
@@ -557,7 +574,7 @@ impl Matrix {
                         at = if to.addr().is_multiple_of(LINE) { 0 } else { LINE };
                     }
                     while at < whole {
-                        ahead.fetch::<B::Vector>();
+                        ahead.fetch::<B>();
                         let (from, to) = (first.wrapping_add(at), line_of(to).wrapping_add(at));
                         // SAFETY: a line of which all was made, to where it belongs.
                         unsafe { copy_line::<B::Vector, true>(from, to) };
@@ -567,7 +584,7 @@ impl Matrix {
                     // next ones go on with it.
                     unsafe { copy_line::<B::Vector, false>(first.wrapping_add(whole), first) };
                 }
-                ahead.finish::<B::Vector>();
+                ahead.finish::<B>();
                 first_row += row_count;
             }
             let ended = places.iter().enumerate().map(|(i, &place)| Ended {
@@ -697,268 +714,22 @@ pub(super) trait Block {
     type Scratch;
     fn scratch() -> Self::Scratch;
 
-    /// Transposes one.
+    /// Transposes one, and fetches a line `ahead` before each line that is written.
     ///
     /// # Safety
     ///
     /// There are `SIZE` rows and columns. In each row as many elements can be read, in
     /// each column written, for `stream` whole lines from an aligned start. The CPU has
     /// the instructions.
-    unsafe fn transpose(
-        rows: &[usize],
+    unsafe fn transpose<R: Starts, L: Lines>(
+        rows: R,
         columns: &[usize],
         source: *const u8,
         destination: *mut u8,
         stream: bool,
+        ahead: L,
         scratch: &mut Self::Scratch,
     );
-}
-
-/// Rows that come later on the way through the panels of the matrices of a strip, which
-/// goes on to those of the next one. All this is hints.
-struct RowsAhead<'a> {
-    matrix: &'a Matrix,
-    /// Of the strip.
-    source: *const u8,
-    /// Which of its matrices it is.
-    line: usize,
-    block: usize,
-    /// Of a panel and of a matrix, in bytes of a row.
-    panel_bytes: usize,
-    matrix_bytes: usize,
-    /// The panel: where its columns begin, in bytes of a row, and so many of them; and where
-    /// that is.
-    first_byte: usize,
-    bytes: usize,
-    panel: *const u8,
-    /// Which row of the matrix it is, and which of its block of rows; where that begins, and
-    /// the row.
-    row: usize,
-    row_of_block: usize,
-    block_start: usize,
-    row_start: usize,
-    /// Of the row: which line is to be fetched next, and of how many.
-    at: *const u8,
-    lines_left: usize,
-    /// The rows that are to be fetched before the next panel, and so many lines at a time.
-    due: usize,
-    pace: usize,
-}
-
-impl<'a> RowsAhead<'a> {
-    /// Begins so many rows, at least, behind the first one.
-    #[inline(always)]
-    fn new<B: Block>(matrix: &'a Matrix, panel: Panel, rows: usize, source: *const u8) -> Self {
-        let panel_bytes = panel.columns * B::WIDTH;
-        let matrix_bytes = matrix.columns * B::WIDTH;
-        let mut ahead = Self {
-            matrix,
-            source,
-            line: 0,
-            block: 0,
-            panel_bytes,
-            matrix_bytes,
-            first_byte: 0,
-            bytes: panel_bytes.min(matrix_bytes),
-            panel: source,
-            row: 0,
-            row_of_block: 0,
-            block_start: 0,
-            row_start: 0,
-            at: source,
-            lines_left: 0,
-            due: 0,
-            pace: 0,
-        };
-        for _ in 0..rows.max(ROWS_AHEAD) {
-            ahead.next_row();
-        }
-        ahead
-    }
-
-    #[inline(always)]
-    fn next_row(&mut self) {
-        self.row += 1;
-        self.row_of_block += 1;
-        self.row_start = self.row_start.wrapping_add(self.matrix.row.stride);
-        if self.row == self.matrix.rows {
-            self.next_panel();
-        } else if self.row_of_block == self.matrix.row.block {
-            self.row_of_block = 0;
-            self.block_start = self.block_start.wrapping_add(self.matrix.row.step);
-            self.row_start = self.block_start;
-        }
-        let start = self.panel.wrapping_add(self.row_start);
-        self.at = start;
-        self.lines_left = (start.addr() % LINE + self.bytes).div_ceil(LINE);
-    }
-
-    #[inline(always)]
-    fn next_panel(&mut self) {
-        (self.row, self.row_of_block, self.block_start, self.row_start) = (0, 0, 0, 0);
-        self.first_byte += self.panel_bytes;
-        if self.first_byte >= self.matrix_bytes {
-            self.first_byte = 0;
-            self.next_matrix();
-        }
-        self.bytes = self.panel_bytes.min(self.matrix_bytes - self.first_byte);
-        let Place { source, .. } = self.matrix.others.place(self.line, self.block);
-        self.panel = self.source.wrapping_add(source.wrapping_add(self.first_byte));
-    }
-
-    #[inline(always)]
-    fn next_matrix(&mut self) {
-        let Strip { lines, blocks, next, .. } = self.matrix.others;
-        self.block += 1;
-        if self.block == blocks {
-            (self.line, self.block) = (self.line + 1, 0);
-        }
-        if self.line == lines {
-            (self.line, self.source) = (0, self.source.wrapping_add(next));
-        }
-    }
-
-    /// Sets out to fetch so many rows in so many steps. Prefetchers do that themselves where
-    /// each row is a line, or less, and the next one follows.
-    #[inline(always)]
-    fn start(&mut self, rows: usize, steps: usize) {
-        let Split { block, step, stride } = self.matrix.row;
-        let follow = block >= self.matrix.rows || step == block.wrapping_mul(stride);
-        self.due = if stride <= LINE && follow { 0 } else { rows };
-        self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
-    }
-
-    /// Fetches what has not been yet.
-    #[inline(always)]
-    fn finish<V: Vector>(&mut self) {
-        while self.due > 0 {
-            self.fetch_line::<V>();
-        }
-    }
-
-    #[inline(always)]
-    fn fetch_line<V: Vector>(&mut self) {
-        let Strip { is_far, is_near, is_followed, .. } = self.matrix.others;
-        if is_near {
-            V::prefetch::<1>(self.at);
-        } else {
-            V::prefetch::<2>(self.at);
-        }
-        if is_far && !is_followed {
-            // Not all that is asked of memory is taken at once.
-            V::prefetch::<2>(self.at);
-        }
-        self.at = self.at.wrapping_add(LINE);
-        self.lines_left -= 1;
-        if self.lines_left == 0 {
-            self.due -= 1;
-            self.next_row();
-        }
-    }
-}
-
-impl FetchesAhead for RowsAhead<'_> {
-    #[inline(always)]
-    fn fetch<V: Vector>(&mut self) {
-        for _ in 0..self.pace {
-            if self.due == 0 {
-                return;
-            }
-            self.fetch_line::<V>();
-        }
-    }
-}
-
-/// What is fetched while a panel is transposed.
-trait FetchesAhead {
-    /// A step, which comes before each block of the panel.
-    fn fetch<V: Vector>(&mut self);
-}
-
-/// The rows of the panel that comes next, of which those in different pages are fetched by turns: of
-/// each page one line after the other, so that the prefetchers follow all of them. All this is hints.
-struct PagesAhead {
-    /// Where they begin from where the panel does.
-    rows: [usize; 2 * LINES_DOWN * LINE],
-    count: usize,
-    /// So many of them are in a page.
-    in_page: usize,
-    /// Where the panel begins, and the lines of each of its rows.
-    start: *const u8,
-    lines: usize,
-    /// Which row of its page comes next, which row that is, and which line of it.
-    row_in_page: usize,
-    row: usize,
-    line: usize,
-    /// So many lines at a time.
-    pace: usize,
-}
-
-impl PagesAhead {
-    #[inline(always)]
-    fn new() -> Self {
-        Self {
-            rows: [0; 2 * LINES_DOWN * LINE],
-            count: 0,
-            in_page: 0,
-            start: std::ptr::null(),
-            lines: 0,
-            row_in_page: 0,
-            row: 0,
-            line: 0,
-            pace: 0,
-        }
-    }
-
-    /// The rows of a panel that begins at this one, or where the last block does: so many of them,
-    /// if there are.
-    #[inline(always)]
-    fn take_rows<B: Block>(&mut self, matrix: &Matrix, row: usize, most: usize) {
-        let first = row.min(matrix.rows - B::SIZE);
-        self.count = most.min(matrix.rows - first).min(self.rows.len());
-        matrix.row.places(1, first, &mut self.rows[..self.count]);
-        let Split { block, stride, .. } = matrix.row;
-        let in_page = PAGE.checked_div(stride).unwrap_or(PAGE).min(block).clamp(1, self.count);
-        let is_worth_it = in_page * matrix.columns * B::WIDTH >= BYTES_BY_TURNS;
-        self.in_page = if is_worth_it { in_page } else { self.count };
-    }
-
-    /// Sets out to fetch the panel of these rows that begins there, and has so many bytes of each,
-    /// in so many steps.
-    #[inline(always)]
-    fn set_out(&mut self, (start, bytes): (*const u8, usize), steps: usize) {
-        self.start = start;
-        self.lines = (start.addr() % LINE + bytes).div_ceil(LINE);
-        (self.row_in_page, self.row, self.line) = (0, 0, 0);
-        self.pace = (self.count * self.lines).div_ceil(steps.max(1));
-    }
-
-    /// The next line, if there is one.
-    #[inline(always)]
-    fn next(&mut self) -> Option<*const u8> {
-        let row = *self.rows[..self.count].get(self.row)?;
-        let at = self.start.wrapping_add(row.wrapping_add(self.line * LINE));
-        self.row += self.in_page;
-        if self.row >= self.count {
-            self.line += 1;
-            if self.line == self.lines {
-                (self.line, self.row_in_page) = (0, self.row_in_page + 1);
-            }
-            let is_left = self.row_in_page < self.in_page;
-            self.row = if is_left { self.row_in_page } else { self.count };
-        }
-        Some(at)
-    }
-}
-
-impl FetchesAhead for PagesAhead {
-    #[inline(always)]
-    fn fetch<V: Vector>(&mut self) {
-        for _ in 0..self.pace {
-            let Some(at) = self.next() else { return };
-            V::prefetch::<2>(at);
-        }
-    }
 }
 
 /// A block of whole lines that are written past the caches.
@@ -984,15 +755,7 @@ pub(super) unsafe fn transpose_panel_to_caches<B: Block>(
 ) {
     // SAFETY: the same contract.
     unsafe {
-        transpose_panel::<B, RowsAhead<'_>>(
-            rows,
-            columns,
-            order,
-            None,
-            scratch,
-            source,
-            destination,
-        );
+        transpose_panel::<B, _, _>(rows, columns, order, &mut (), scratch, source, destination);
     };
 }
 
@@ -1002,33 +765,31 @@ pub(super) unsafe fn transpose_panel_to_caches<B: Block>(
 /// # Safety
 ///
 /// There are at least as many of each as a block has. In each row as many elements as
-/// there are columns can be read, in each column as many as there are rows be written. With
-/// something to fetch `ahead`, which is past the caches, columns begin where lines do. The
+/// there are columns can be read, in each column as many as there are rows be written. Where
+/// it is written past the caches, columns begin where lines do. The
 /// CPU has the vectors of `B`.
 #[inline(always)]
-unsafe fn transpose_panel<B: Block, A: FetchesAhead>(
-    rows: &[usize],
+unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(
+    rows: R,
     columns: &[usize],
     order: Order,
-    mut ahead: Option<&mut A>,
+    ahead: &mut A,
     scratch: &mut B::Scratch,
     source: *const u8,
     destination: *mut u8,
 ) {
     let size = B::SIZE;
     // The last rows may begin within a line, to end where the others do.
-    let stream = ahead.is_some() && destination.addr().is_multiple_of(LINE);
-    for (row, column) in Blocks::new(rows.len(), columns.len(), size, order) {
+    let stream = A::IS_PAST_THE_CACHES && destination.addr().is_multiple_of(LINE);
+    for (row, column) in Blocks::new(rows.count(), columns.len(), size, order) {
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
-        if let Some(ahead) = &mut ahead {
-            ahead.fetch::<B::Vector>();
-        }
-        let (rows, columns) = (&rows[row..row + size], &columns[column..column + size]);
+        let lines = ahead.fetch::<B>();
+        let (rows, columns) = (rows.part(row, size), &columns[column..column + size]);
         let stream = stream && row.is_multiple_of(size);
         // SAFETY: so many rows and columns of the panel; whole lines from an aligned
         // start, where it is to be streamed.
-        unsafe { B::transpose(rows, columns, from, to, stream, scratch) };
+        unsafe { B::transpose(rows, columns, from, to, stream, lines, scratch) };
     }
 }
 
@@ -1056,90 +817,5 @@ mod tests {
                 assert!(visits[0][..column.min(columns - size)].iter().all(|&n| n == 1));
             }
         }
-    }
-
-    #[test]
-    fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
-        type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
-        let strip = Strip {
-            lines: 2,
-            source_line: 100_000,
-            blocks: 3,
-            source_step: 10_000,
-            rows: 5,
-            row_stride: 1000,
-            columns: 20,
-            next: 1_000_000,
-            ..Strip::default()
-        };
-        let matrix = Matrix::new::<4, 1>(&strip);
-        assert_eq!((matrix.rows, matrix.columns), (5, 20));
-        let panel = Panel { rows: 4, columns: 16 };
-        let mut starts = Vec::new();
-        for (strip, line, block) in
-            (0..2).flat_map(|s| (0..2).flat_map(move |l| (0..3).map(move |b| (s, l, b))))
-        {
-            for (byte, row) in [0, 64].into_iter().flat_map(|p| (0..5).map(move |r| (p, r))) {
-                let matrix = strip * 1_000_000 + line * 100_000 + block * 10_000;
-                starts.push((matrix + byte + row * 1000, if byte == 0 { 64 } else { 16 }));
-            }
-        }
-        for rows in [1, 40] {
-            let mut ahead = RowsAhead::new::<Words>(&matrix, panel, rows, std::ptr::null());
-            for &(start, bytes) in &starts[rows.max(ROWS_AHEAD)..] {
-                assert_eq!(ahead.at.addr(), start);
-                assert_eq!(ahead.lines_left, (start % LINE + bytes).div_ceil(LINE));
-                ahead.next_row();
-            }
-        }
-    }
-
-    #[test]
-    fn pages_ahead_go_by_turns_line_by_line() {
-        type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
-        // Blocks of 8 rows of 512 bytes, a page each; of 4 rows of 128 bytes, too little of a page.
-        for (block, columns, by_turns) in [(8, 128, true), (4, 32, false)] {
-            let (stride, step) = (columns * 4, 1 << 20);
-            let strip = Strip {
-                lines: 1,
-                blocks: 3,
-                source_step: step,
-                destination_step: block * 4,
-                rows: block,
-                row_stride: stride,
-                columns,
-                column_stride: 1 << 12,
-                ..Strip::default()
-            };
-            let matrix = Matrix::new::<4, 1>(&strip);
-            assert_eq!(matrix.rows, 3 * block);
-            let mut ahead = PagesAhead::new();
-            ahead.take_rows::<Words>(&matrix, block, 2 * block);
-            let panel = 1 << 30;
-            ahead.set_out((std::ptr::without_provenance(panel), stride), 2 * block);
-            let page =
-                |number: usize| (0..block * stride).step_by(LINE).map(move |i| number * step + i);
-            let mut expected: Vec<usize> = page(1).chain(page(2)).collect();
-            if by_turns {
-                expected = page(1).zip(page(2)).flat_map(|(a, b)| [a, b]).collect();
-            }
-            let mut fetched = Vec::new();
-            while let Some(at) = ahead.next() {
-                fetched.push(at.addr() - panel);
-            }
-            assert_eq!(fetched, expected);
-            assert_eq!(ahead.pace * 2 * block, expected.len());
-        }
-    }
-
-    #[test]
-    fn places_go_on_from_block_to_block() {
-        let split = Split { block: 3, step: 1000, stride: 10 };
-        let mut places = [0; 5];
-        split.places(1, 2, &mut places);
-        assert_eq!(places, [20, 1000, 1010, 1020, 2000]);
-        let mut places = [0; 6];
-        split.places(2, 4, &mut places);
-        assert_eq!(places, [20, 20, 1000, 1000, 1010, 1010]);
     }
 }

@@ -23,6 +23,7 @@
 //! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
 //! proves it. Nothing need be aligned.
 
+mod ahead;
 mod algorithm;
 mod carry;
 mod convert;
@@ -34,6 +35,7 @@ mod matrix;
 mod narrow;
 mod packed;
 mod pages;
+mod places;
 #[cfg(test)]
 mod random_strips;
 mod rows;
@@ -278,6 +280,9 @@ pub(crate) struct Strip {
     pub(crate) is_far: bool,
     /// The source is in the farther cache, if anywhere, and larger panels of it are as well. A hint.
     pub(crate) is_near: bool,
+    /// The second-level cache has no room for many lines that are powers of two from each other. A
+    /// hint.
+    pub(crate) has_few_ways: bool,
     /// The CPU's prefetchers follow what is read of several pages at a time. A hint.
     pub(crate) is_followed: bool,
     /// Where it is written past the caches: one page of three of the destination is not. A hint.
@@ -448,7 +453,7 @@ impl Strip {
         let lines = if self.lines_join(width) { self.lines } else { 1 };
         let at_a_time = (LINE / width / ways).min(block.saturating_mul(lines));
         let (step, stride) = (self.destination_line, self.column_stride);
-        matrix::Split { block, step, stride }.crowd(at_a_time) >= crowded::ROOM
+        places::Split { block, step, stride }.crowd(at_a_time) >= crowded::ROOM
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.

@@ -108,6 +108,7 @@ impl Random {
             column_stride,
             is_far: self.one_in(2),
             is_near: self.one_in(2),
+            has_few_ways: self.one_in(2),
             is_followed: !self.one_in(4),
             ..Strip::default()
         }
@@ -175,6 +176,7 @@ impl Random {
         strip.is_shuffled = self.one_in(2);
         strip.is_far = self.one_in(2);
         strip.is_near = self.one_in(2);
+        strip.has_few_ways = self.one_in(2);
         strip.is_followed = self.one_in(2);
         strip.pages_by_turns = self.one_in(2);
         let (run_read, run_made) = (columns * word, columns * made);

@@ -6,8 +6,10 @@
 
 use std::marker::PhantomData;
 
+use super::ahead;
 use super::carry::{CacheLines, copy_line};
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
+use super::places::Starts;
 use super::vector::{LINE, Vector, load_row, weave};
 
 /// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
@@ -40,22 +42,24 @@ impl<
     fn scratch() {}
 
     #[inline(always)]
-    unsafe fn transpose(
-        rows: &[usize],
+    unsafe fn transpose<R: Starts, L: ahead::Lines>(
+        rows: R,
         columns: &[usize],
         source: *const u8,
         destination: *mut u8,
         _: bool,
+        ahead: L,
         (): &mut (),
     ) {
         // SAFETY: the same contract, without streaming.
         unsafe {
-            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false, R, L>(
                 rows,
                 columns,
                 source,
                 destination,
                 false,
+                ahead,
             );
         };
     }
@@ -93,43 +97,48 @@ impl<
     }
 
     #[inline(always)]
-    unsafe fn transpose(
-        rows: &[usize],
+    unsafe fn transpose<R: Starts, L: ahead::Lines>(
+        rows: R,
         columns: &[usize],
         source: *const u8,
         destination: *mut u8,
         stream: bool,
+        ahead: L,
         lines: &mut CacheLines<LANES>,
     ) {
         // The parts of a line that come from different rows are put together before they are
         // streamed: memory takes whole lines.
         let makes_lines = V::BYTES * WAYS < LINE;
+        let lines_of_part = LANES * V::BYTES / LINE;
         let places: [usize; LANES] = std::array::from_fn(|column| column / WAYS * WAYS * LINE);
         for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
             let source = source.wrapping_add(i * V::BYTES);
-            for (j, rows) in rows.as_chunks::<LANES>().0.iter().enumerate() {
+            for j in 0..Self::SIZE / LANES {
+                let rows = rows.part(j * LANES, LANES);
                 let at = j * V::BYTES * WAYS;
                 if makes_lines {
                     // SAFETY: a part of the rows and columns; for each `WAYS` columns there
                     // are as many lines.
                     unsafe {
-                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false>(
+                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false, R, ()>(
                             rows,
                             &places,
                             source,
                             lines.0.as_mut_ptr().cast::<u8>().wrapping_add(at),
                             false,
+                            (),
                         );
                     };
                 } else {
                     // SAFETY: a part of the rows and columns.
                     unsafe {
-                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true>(
+                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true, R, L>(
                             rows,
                             columns,
                             source,
                             destination.wrapping_add(at),
                             stream,
+                            ahead.behind((i * (Self::SIZE / LANES) + j) * lines_of_part),
                         );
                     };
                 }
@@ -137,6 +146,7 @@ impl<
             if makes_lines {
                 for (number, (line, &start)) in lines.0.iter().zip(columns).enumerate() {
                     let to = destination.wrapping_add(start).wrapping_add(number % WAYS * LINE);
+                    ahead.fetch_any::<V>(i * LANES + number);
                     // SAFETY: a line of these columns, aligned for `stream`.
                     unsafe { put_line::<V, true>(line, to, stream) };
                 }
@@ -176,22 +186,24 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     }
 
     #[inline(always)]
-    unsafe fn transpose(
-        rows: &[usize],
+    unsafe fn transpose<R: Starts, L: ahead::Lines>(
+        rows: R,
         columns: &[usize],
         source: *const u8,
         destination: *mut u8,
         stream: bool,
+        ahead: L,
         scratch: &mut [Square; 2],
     ) {
         // SAFETY: the same contract.
         unsafe {
-            transpose_square::<V, WIDTH, STREAM>(
+            transpose_square::<V, WIDTH, STREAM, R, L>(
                 rows,
                 columns,
                 source,
                 destination,
                 stream,
+                ahead,
                 scratch,
             );
         };
@@ -220,25 +232,30 @@ unsafe fn transpose_vectors<
     const WAYS: usize,
     const PART: u32,
     const STREAM: bool,
+    R: Starts,
+    L: ahead::Lines,
 >(
-    rows: &[usize],
+    rows: R,
     columns: &[usize],
     source: *const u8,
     destination: *mut u8,
     stream: bool,
+    ahead: L,
 ) {
     // SAFETY: the CPU has `V`.
     let mut vectors = [unsafe { V::splat(0) }; LANES];
-    for (vector, &start) in vectors.iter_mut().zip(rows) {
+    for (vector, start) in vectors.iter_mut().zip(rows.each()) {
         // SAFETY: `LANES` columns of one row.
         *vector = unsafe { V::load(source.wrapping_add(start)) };
     }
     let turned = weave::<V, LANES, BITS>(vectors);
     if WAYS > 1 {
-        for (rows, &start) in turned.as_chunks::<WAYS>().0.iter().zip(columns.iter().step_by(WAYS))
+        let columns = columns.iter().step_by(WAYS);
+        for (group, (rows, &start)) in turned.as_chunks::<WAYS>().0.iter().zip(columns).enumerate()
         {
             for (i, words) in weave::<V, WAYS, PART>(*rows).into_iter().enumerate() {
                 let to = destination.wrapping_add(start.wrapping_add(i * V::BYTES));
+                ahead.fetch_before::<V>(group * WAYS + i);
                 if STREAM && stream {
                     // SAFETY: the words of `LANES` rows and some columns, aligned.
                     unsafe { words.stream(to) };
@@ -249,12 +266,14 @@ unsafe fn transpose_vectors<
             }
         }
     } else if STREAM && stream {
-        for (vector, &start) in turned.into_iter().zip(columns) {
+        for (i, (vector, &start)) in turned.into_iter().zip(columns).enumerate() {
+            ahead.fetch_before::<V>(i);
             // SAFETY: `LANES` rows of one column, aligned.
             unsafe { vector.stream(destination.wrapping_add(start)) };
         }
     } else {
-        for (vector, &start) in turned.into_iter().zip(columns) {
+        for (i, (vector, &start)) in turned.into_iter().zip(columns).enumerate() {
+            ahead.fetch_before::<V>(i);
             // SAFETY: `LANES` rows of one column.
             unsafe { vector.store(destination.wrapping_add(start)) };
         }
@@ -275,38 +294,51 @@ pub(super) struct Square([u8; LINE * LINE]);
 /// There are `LINE / WIDTH` of each. In each row as many elements can be read, in
 /// each column written, for `stream` from an aligned start. The CPU has `V`.
 #[inline(always)]
-unsafe fn transpose_square<V: Vector, const WIDTH: usize, const STREAM: bool>(
-    rows: &[usize],
+unsafe fn transpose_square<
+    V: Vector,
+    const WIDTH: usize,
+    const STREAM: bool,
+    R: Starts,
+    L: ahead::Lines,
+>(
+    rows: R,
     columns: &[usize],
     source: *const u8,
     destination: *mut u8,
     stream: bool,
+    ahead: L,
     [woven, turned]: &mut [Square; 2],
 ) {
     // SAFETY: the rows, which are `LINE / WIDTH`.
     match WIDTH {
         1 => {
             // SAFETY: as above.
-            unsafe { weave_square::<V, 4, 8>(rows, source, woven) }
+            unsafe { weave_square::<V, 4, 8, R>(rows, source, woven) }
         }
         _ => {
             // SAFETY: as above.
-            unsafe { weave_square::<V, 2, 16>(rows, source, woven) }
+            unsafe { weave_square::<V, 2, 16, R>(rows, source, woven) }
         }
     }
     // SAFETY: the columns, which are as many, and the words of `V`.
     match V::BYTES / 4 {
         4 => {
             // SAFETY: as above.
-            unsafe { turn_square::<V, 4, STREAM>(woven, columns, destination, stream, turned) }
+            unsafe {
+                turn_square::<V, 4, STREAM, L>(woven, columns, destination, stream, ahead, turned)
+            }
         }
         8 => {
             // SAFETY: as above.
-            unsafe { turn_square::<V, 8, STREAM>(woven, columns, destination, stream, turned) }
+            unsafe {
+                turn_square::<V, 8, STREAM, L>(woven, columns, destination, stream, ahead, turned)
+            }
         }
         _ => {
             // SAFETY: as above.
-            unsafe { turn_square::<V, 16, STREAM>(woven, columns, destination, stream, turned) }
+            unsafe {
+                turn_square::<V, 16, STREAM, L>(woven, columns, destination, stream, ahead, turned)
+            }
         }
     }
 }
@@ -322,16 +354,17 @@ const WORDS_OF_LINE: usize = LINE / 4;
 /// There are `WAYS` times `WORDS_OF_LINE` rows, and a line can be read in each. The CPU
 /// has `V`.
 #[inline(always)]
-unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
-    rows: &[usize],
+unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32, R: Starts>(
+    rows: R,
     source: *const u8,
     woven: &mut Square,
 ) {
-    for (group, rows) in rows.as_chunks::<WAYS>().0.iter().enumerate() {
+    for group in 0..WORDS_OF_LINE {
+        let rows = rows.part(group * WAYS, WAYS);
         for part in 0..LINE / V::BYTES {
             // SAFETY: the CPU has `V`.
             let mut vectors = [unsafe { V::splat(0) }; WAYS];
-            for (vector, &start) in vectors.iter_mut().zip(rows) {
+            for (vector, start) in vectors.iter_mut().zip(rows.each()) {
                 let from = source.wrapping_add(start).wrapping_add(part * V::BYTES);
                 // SAFETY: a part of one row.
                 *vector = unsafe { V::load(from) };
@@ -354,11 +387,12 @@ unsafe fn weave_square<V: Vector, const WAYS: usize, const BITS: u32>(
 /// `V` has `WORDS`. There are no more columns than lines in a square, and a line can be
 /// written in each, for `stream` from an aligned start. The CPU has `V`.
 #[inline(always)]
-unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
+unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool, L: ahead::Lines>(
     woven: &Square,
     columns: &[usize],
     destination: *mut u8,
     stream: bool,
+    ahead: L,
     turned: &mut Square,
 ) {
     let is_line = V::BYTES == LINE;
@@ -377,9 +411,11 @@ unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
                     // one for each column.
                     unsafe { vector.store(turned.0.as_mut_ptr().wrapping_add(line)) };
                 } else if STREAM && stream {
+                    ahead.fetch_any::<V>(block * WORDS + i);
                     // SAFETY: a column, aligned.
                     unsafe { vector.stream(to) };
                 } else {
+                    ahead.fetch_any::<V>(block * WORDS + i);
                     // SAFETY: a column.
                     unsafe { vector.store(to) };
                 }
@@ -389,7 +425,8 @@ unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool>(
     if is_line {
         return;
     }
-    for (line, &start) in turned.0.as_chunks::<LINE>().0.iter().zip(columns) {
+    for (number, (line, &start)) in turned.0.as_chunks::<LINE>().0.iter().zip(columns).enumerate() {
+        ahead.fetch_any::<V>(number);
         // SAFETY: a column, aligned for `stream`.
         unsafe { put_line::<V, STREAM>(line, destination.wrapping_add(start), stream) };
     }

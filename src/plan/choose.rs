@@ -669,6 +669,7 @@ mod tests {
             stores: Stores {
                 tier: Tier::SCALAR,
                 maker: Maker::Other,
+                has_few_ways: false,
                 asked: Some(false),
                 both_bytes: 0,
                 all_bytes: 0,

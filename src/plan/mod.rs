@@ -40,7 +40,7 @@ use side::{Side, Window};
 use stores::Stores;
 use threads::Shares;
 
-use crate::cpu::{Maker, Tier};
+use crate::cpu::{self, Maker, Tier};
 use crate::drive::{self, Program};
 use crate::element::ElementType;
 use crate::error::{BufferError, Error, Side as Which};
@@ -281,6 +281,7 @@ impl PlanBuilder {
         let stores = Stores {
             tier,
             maker: Maker::here(),
+            has_few_ways: cpu::has_few_ways(),
             asked,
             both_bytes,
             all_bytes: both_bytes,

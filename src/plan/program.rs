@@ -349,6 +349,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 strip.next = usize::try_from(bytes).unwrap_or_default();
                 strip.is_far = stores.are_far();
                 strip.is_near = stores.are_near();
+                strip.has_few_ways = stores.has_few_ways;
                 strip.is_followed = stores.are_followed();
             }
             strip.pages_by_turns = stream && stores.by_turns(op);
@@ -483,6 +484,7 @@ mod tests {
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
         maker: Maker::Other,
+        has_few_ways: false,
         asked: Some(false),
         both_bytes: 0,
         all_bytes: 0,
@@ -515,6 +517,7 @@ mod tests {
             let stores = Stores {
                 tier,
                 maker,
+                has_few_ways: false,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,

@@ -60,6 +60,8 @@ pub(super) struct Stores {
     /// What makes the stores.
     pub(super) tier: Tier,
     pub(super) maker: Maker,
+    /// The second-level cache has few ways.
+    pub(super) has_few_ways: bool,
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,
     /// The bytes of source and destination together.
@@ -186,6 +188,7 @@ mod tests {
             let stores = Stores {
                 tier,
                 maker: Maker::Other,
+                has_few_ways: false,
                 asked,
                 both_bytes: all_bytes,
                 all_bytes,
@@ -209,6 +212,7 @@ mod tests {
             let stores = Stores {
                 tier,
                 maker: Maker::Other,
+                has_few_ways: false,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,

@@ -1,0 +1,644 @@
+//! What is fetched while panels of a matrix are transposed. All this is hints.
+
+use std::ops::Range;
+
+use super::matrix::{Block, LINES_DOWN, Matrix, Panel};
+use super::places::Split;
+use super::vector::{LINE, PAGE, Vector};
+use super::{Place, Strip};
+
+/// The rows that are fetched while a panel is transposed come as many behind its own as it
+/// has, and at least so many.
+const ROWS_AHEAD: usize = 32;
+
+/// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
+/// before all of it has been fetched.
+const BYTES_BY_TURNS: usize = 1024;
+
+/// What is fetched while a panel is transposed.
+pub(super) trait FetchesAhead {
+    /// Whether the panel is written past the caches.
+    const IS_PAST_THE_CACHES: bool;
+
+    /// What is fetched while a block is written.
+    type Lines: Lines;
+
+    /// A step, which comes before each block of the panel.
+    fn fetch<B: Block>(&mut self) -> Self::Lines;
+}
+
+/// The same for a matrix, whose panels it follows.
+pub(super) trait FollowsPanels: FetchesAhead {
+    /// Comes before each panel.
+    fn set_out<B: Block>(&mut self, way: &Way);
+
+    /// And after it: fetches what has not been yet.
+    fn finish<B: Block>(&mut self);
+}
+
+/// A panel to be transposed: the rows that were not in the one before, the blocks, and the panel
+/// that comes next.
+pub(super) struct Way {
+    pub(super) rows: usize,
+    pub(super) blocks: usize,
+    /// Where its columns begin in the first row of its matrix, and so many bytes of each row.
+    pub(super) next: *const u8,
+    pub(super) next_bytes: usize,
+    /// Its rows.
+    pub(super) next_rows: Range<usize>,
+}
+
+/// Lines that are fetched while a block is written, one before each line of it.
+pub(super) trait Lines: Copy {
+    /// In loops that are to be unrolled.
+    fn fetch<V: Vector>(self, line: usize);
+
+    /// In others.
+    fn fetch_any<V: Vector>(self, line: usize);
+
+    /// Those behind so many.
+    fn behind(self, count: usize) -> Self;
+
+    /// Before that vector of those that are written, of which a line may take several.
+    #[inline(always)]
+    fn fetch_before<V: Vector>(self, vector: usize) {
+        let bytes = vector * V::BYTES;
+        if bytes.is_multiple_of(LINE) {
+            self.fetch::<V>(bytes / LINE);
+        }
+    }
+}
+
+/// None.
+impl Lines for () {
+    #[inline(always)]
+    fn fetch<V: Vector>(self, _: usize) {}
+
+    #[inline(always)]
+    fn fetch_any<V: Vector>(self, _: usize) {}
+
+    #[inline(always)]
+    fn behind(self, _: usize) {}
+}
+
+/// Nothing is fetched for what goes to the caches.
+impl FetchesAhead for () {
+    const IS_PAST_THE_CACHES: bool = false;
+    type Lines = ();
+
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) {}
+}
+
+/// Rows that come later on the way through the panels of the matrices of a strip, which
+/// goes on to those of the next one. All this is hints.
+pub(super) struct RowsAhead<'a> {
+    matrix: &'a Matrix,
+    /// Of the strip.
+    source: *const u8,
+    /// Which of its matrices it is.
+    line: usize,
+    block: usize,
+    /// Of a panel and of a matrix, in bytes of a row.
+    panel_bytes: usize,
+    matrix_bytes: usize,
+    /// The panel: where its columns begin, in bytes of a row, and so many of them; and where
+    /// that is.
+    first_byte: usize,
+    bytes: usize,
+    panel: *const u8,
+    /// Which row of the matrix it is, and which of its block of rows; where that begins, and
+    /// the row.
+    row: usize,
+    row_of_block: usize,
+    block_start: usize,
+    row_start: usize,
+    /// Of the row: which line is to be fetched next, and of how many.
+    at: *const u8,
+    lines_left: usize,
+    /// The rows that are to be fetched before the next panel, and so many lines at a time.
+    due: usize,
+    pace: usize,
+}
+
+impl<'a> RowsAhead<'a> {
+    /// Begins so many rows, at least, behind the first one.
+    #[inline(always)]
+    pub(super) fn new<B: Block>(
+        matrix: &'a Matrix,
+        panel: Panel,
+        rows: usize,
+        source: *const u8,
+    ) -> Self {
+        let panel_bytes = panel.columns * B::WIDTH;
+        let matrix_bytes = matrix.columns * B::WIDTH;
+        let mut ahead = Self {
+            matrix,
+            source,
+            line: 0,
+            block: 0,
+            panel_bytes,
+            matrix_bytes,
+            first_byte: 0,
+            bytes: panel_bytes.min(matrix_bytes),
+            panel: source,
+            row: 0,
+            row_of_block: 0,
+            block_start: 0,
+            row_start: 0,
+            at: source,
+            lines_left: 0,
+            due: 0,
+            pace: 0,
+        };
+        for _ in 0..rows.max(ROWS_AHEAD) {
+            ahead.next_row();
+        }
+        ahead
+    }
+
+    #[inline(always)]
+    fn next_row(&mut self) {
+        self.row += 1;
+        self.row_of_block += 1;
+        self.row_start = self.row_start.wrapping_add(self.matrix.row.stride);
+        if self.row == self.matrix.rows {
+            self.next_panel();
+        } else if self.row_of_block == self.matrix.row.block {
+            self.row_of_block = 0;
+            self.block_start = self.block_start.wrapping_add(self.matrix.row.step);
+            self.row_start = self.block_start;
+        }
+        let start = self.panel.wrapping_add(self.row_start);
+        self.at = start;
+        self.lines_left = (start.addr() % LINE + self.bytes).div_ceil(LINE);
+    }
+
+    #[inline(always)]
+    fn next_panel(&mut self) {
+        (self.row, self.row_of_block, self.block_start, self.row_start) = (0, 0, 0, 0);
+        self.first_byte += self.panel_bytes;
+        if self.first_byte >= self.matrix_bytes {
+            self.first_byte = 0;
+            self.next_matrix();
+        }
+        self.bytes = self.panel_bytes.min(self.matrix_bytes - self.first_byte);
+        let Place { source, .. } = self.matrix.others.place(self.line, self.block);
+        self.panel = self.source.wrapping_add(source.wrapping_add(self.first_byte));
+    }
+
+    #[inline(always)]
+    fn next_matrix(&mut self) {
+        let Strip { lines, blocks, next, .. } = self.matrix.others;
+        self.block += 1;
+        if self.block == blocks {
+            (self.line, self.block) = (self.line + 1, 0);
+        }
+        if self.line == lines {
+            (self.line, self.source) = (0, self.source.wrapping_add(next));
+        }
+    }
+
+    /// Sets out to fetch so many rows in so many steps. Prefetchers do that themselves where
+    /// each row is a line, or less, and the next one follows.
+    #[inline(always)]
+    pub(super) fn start(&mut self, rows: usize, steps: usize) {
+        let Split { block, step, stride } = self.matrix.row;
+        let follow = block >= self.matrix.rows || step == block.wrapping_mul(stride);
+        self.due = if stride <= LINE && follow { 0 } else { rows };
+        self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
+    }
+
+    #[inline(always)]
+    fn fetch_line<V: Vector>(&mut self) {
+        let Strip { is_far, is_near, is_followed, .. } = self.matrix.others;
+        if is_near {
+            V::prefetch::<1>(self.at);
+        } else {
+            V::prefetch::<2>(self.at);
+        }
+        if is_far && !is_followed {
+            // Not all that is asked of memory is taken at once.
+            V::prefetch::<2>(self.at);
+        }
+        self.at = self.at.wrapping_add(LINE);
+        self.lines_left -= 1;
+        if self.lines_left == 0 {
+            self.due -= 1;
+            self.next_row();
+        }
+    }
+}
+
+impl FetchesAhead for RowsAhead<'_> {
+    const IS_PAST_THE_CACHES: bool = true;
+    type Lines = ();
+
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) {
+        for _ in 0..self.pace {
+            if self.due == 0 {
+                return;
+            }
+            self.fetch_line::<B::Vector>();
+        }
+    }
+}
+
+impl FollowsPanels for RowsAhead<'_> {
+    #[inline(always)]
+    fn set_out<B: Block>(&mut self, way: &Way) {
+        self.start(way.rows, way.blocks);
+    }
+
+    #[inline(always)]
+    fn finish<B: Block>(&mut self) {
+        while self.due > 0 {
+            self.fetch_line::<B::Vector>();
+        }
+    }
+}
+
+/// While a block is written, as many lines are fetched as it has, in so many pieces: each has those
+/// that are beside each other in a row.
+const PIECES: usize = 4;
+
+/// The panel that comes next, whose source is in the farther cache: while a block is written, one line
+/// before each of its own. Many at once would wait for each other, and the stores for them.
+#[derive(Clone, Copy)]
+pub(super) struct NextPanel {
+    row: Split,
+    /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
+    first_end: *const u8,
+    bytes: usize,
+    /// The row that is fetched: where it begins, and its block of rows; which one of that block
+    /// it is; and how many there are with it.
+    row_start: usize,
+    block_start: usize,
+    row_of_block: usize,
+    rows_left: usize,
+    /// What is fetched of it.
+    at: usize,
+}
+
+impl NextPanel {
+    /// Whether the rows of a panel have a piece each.
+    #[inline(always)]
+    pub(super) fn has_pieces<B: Block>(panel: Panel) -> bool {
+        panel.columns * B::WIDTH >= piece::<B>() * LINE
+    }
+
+    #[inline(always)]
+    pub(super) fn new(matrix: &Matrix) -> Self {
+        Self {
+            row: matrix.row,
+            first_end: std::ptr::null(),
+            bytes: 0,
+            row_start: 0,
+            block_start: 0,
+            row_of_block: 0,
+            rows_left: 0,
+            at: 0,
+        }
+    }
+
+    /// The next piece; one of the last row again if there is no other.
+    #[inline(always)]
+    fn next<B: Block>(&mut self) -> *const u8 {
+        let start = self.first_end.wrapping_add(self.row_start.wrapping_add(self.at));
+        self.at += piece::<B>() * LINE;
+        if self.at < self.bytes {
+            return start;
+        }
+        self.at = 0;
+        self.rows_left = self.rows_left.saturating_sub(1);
+        if self.rows_left > 0 {
+            self.row_of_block += 1;
+            self.row_start = self.row_start.wrapping_add(self.row.stride);
+            if self.row_of_block == self.row.block {
+                self.row_of_block = 0;
+                self.block_start = self.block_start.wrapping_add(self.row.step);
+                self.row_start = self.block_start;
+            }
+        }
+        start
+    }
+}
+
+impl FetchesAhead for NextPanel {
+    const IS_PAST_THE_CACHES: bool = true;
+    type Lines = Pieces;
+
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) -> Pieces {
+        let pieces = [self.next::<B>(), self.next::<B>(), self.next::<B>(), self.next::<B>()];
+        Pieces { pieces, lines: piece::<B>(), first: 0 }
+    }
+}
+
+impl FollowsPanels for NextPanel {
+    #[inline(always)]
+    fn set_out<B: Block>(&mut self, way: &Way) {
+        let (block, row) =
+            (way.next_rows.start / self.row.block, way.next_rows.start % self.row.block);
+        self.first_end = way.next.wrapping_add(LINE - 1);
+        self.bytes = way.next_bytes;
+        self.block_start = block.wrapping_mul(self.row.step);
+        self.row_start = self.block_start.wrapping_add(row.wrapping_mul(self.row.stride));
+        self.row_of_block = row;
+        self.rows_left = way.next_rows.len();
+        self.at = 0;
+    }
+
+    #[inline(always)]
+    fn finish<B: Block>(&mut self) {
+        while self.rows_left > 0 {
+            let start = self.next::<B>();
+            for line in 0..piece::<B>() {
+                B::Vector::prefetch::<2>(start.wrapping_add(line * LINE));
+            }
+        }
+    }
+}
+
+/// The lines of each piece.
+#[inline(always)]
+fn piece<B: Block>() -> usize {
+    const { B::SIZE / PIECES }
+}
+
+/// Pieces of so many lines, of which line number `first` comes next. In loops that are to be unrolled
+/// they are told apart by comparisons: an index would prevent it.
+#[derive(Clone, Copy)]
+pub(super) struct Pieces {
+    pieces: [*const u8; PIECES],
+    lines: usize,
+    first: usize,
+}
+
+impl Pieces {
+    #[inline(always)]
+    fn at(self, line: usize) -> *const u8 {
+        let [a, b, c, d] = self.pieces;
+        let (line, lines) = (self.first + line, self.lines);
+        let (start, number) = if line < lines {
+            (a, line)
+        } else if line < 2 * lines {
+            (b, line - lines)
+        } else if line < 3 * lines {
+            (c, line - 2 * lines)
+        } else {
+            (d, line - 3 * lines)
+        };
+        start.wrapping_add(number * LINE)
+    }
+
+    #[inline(always)]
+    fn at_any(self, line: usize) -> *const u8 {
+        let (line, lines) = (self.first + line, self.lines);
+        let start = self.pieces[line / lines % PIECES];
+        start.wrapping_add(line % lines * LINE)
+    }
+}
+
+impl Lines for Pieces {
+    #[inline(always)]
+    fn fetch<V: Vector>(self, line: usize) {
+        V::prefetch::<2>(self.at(line));
+    }
+
+    #[inline(always)]
+    fn fetch_any<V: Vector>(self, line: usize) {
+        V::prefetch::<2>(self.at_any(line));
+    }
+
+    #[inline(always)]
+    fn behind(self, count: usize) -> Self {
+        Pieces { first: self.first + count, ..self }
+    }
+}
+
+/// The rows of the panel that comes next, of which those in different pages are fetched by turns: of
+/// each page one line after the other, so that the prefetchers follow all of them. All this is hints.
+pub(super) struct PagesAhead {
+    /// Where they begin from where the panel does.
+    rows: [usize; 2 * LINES_DOWN * LINE],
+    count: usize,
+    /// So many of them are in a page.
+    in_page: usize,
+    /// Where the panel begins, and the lines of each of its rows.
+    start: *const u8,
+    lines: usize,
+    /// Which row of its page comes next, which row that is, and which line of it.
+    row_in_page: usize,
+    row: usize,
+    line: usize,
+    /// So many lines at a time.
+    pace: usize,
+}
+
+impl PagesAhead {
+    #[inline(always)]
+    pub(super) fn new() -> Self {
+        Self {
+            rows: [0; 2 * LINES_DOWN * LINE],
+            count: 0,
+            in_page: 0,
+            start: std::ptr::null(),
+            lines: 0,
+            row_in_page: 0,
+            row: 0,
+            line: 0,
+            pace: 0,
+        }
+    }
+
+    /// The rows of a panel that begins at this one, or where the last block does: so many of them,
+    /// if there are.
+    #[inline(always)]
+    pub(super) fn take_rows<B: Block>(&mut self, matrix: &Matrix, row: usize, most: usize) {
+        let first = row.min(matrix.rows - B::SIZE);
+        self.count = most.min(matrix.rows - first).min(self.rows.len());
+        matrix.row.places(1, first, &mut self.rows[..self.count]);
+        let Split { block, stride, .. } = matrix.row;
+        let in_page = PAGE.checked_div(stride).unwrap_or(PAGE).min(block).clamp(1, self.count);
+        let is_worth_it = in_page * matrix.columns * B::WIDTH >= BYTES_BY_TURNS;
+        self.in_page = if is_worth_it { in_page } else { self.count };
+    }
+
+    /// Sets out to fetch the panel of these rows that begins there, and has so many bytes of each,
+    /// in so many steps.
+    #[inline(always)]
+    pub(super) fn set_out(&mut self, (start, bytes): (*const u8, usize), steps: usize) {
+        self.start = start;
+        self.lines = (start.addr() % LINE + bytes).div_ceil(LINE);
+        (self.row_in_page, self.row, self.line) = (0, 0, 0);
+        self.pace = (self.count * self.lines).div_ceil(steps.max(1));
+    }
+
+    /// The next line, if there is one.
+    #[inline(always)]
+    fn next(&mut self) -> Option<*const u8> {
+        let row = *self.rows[..self.count].get(self.row)?;
+        let at = self.start.wrapping_add(row.wrapping_add(self.line * LINE));
+        self.row += self.in_page;
+        if self.row >= self.count {
+            self.line += 1;
+            if self.line == self.lines {
+                (self.line, self.row_in_page) = (0, self.row_in_page + 1);
+            }
+            let is_left = self.row_in_page < self.in_page;
+            self.row = if is_left { self.row_in_page } else { self.count };
+        }
+        Some(at)
+    }
+}
+
+impl FetchesAhead for PagesAhead {
+    const IS_PAST_THE_CACHES: bool = true;
+    type Lines = ();
+
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) {
+        for _ in 0..self.pace {
+            let Some(at) = self.next() else { return };
+            B::Vector::prefetch::<2>(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+
+    #[test]
+    fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
+        let strip = Strip {
+            lines: 2,
+            source_line: 100_000,
+            blocks: 3,
+            source_step: 10_000,
+            rows: 5,
+            row_stride: 1000,
+            columns: 20,
+            next: 1_000_000,
+            ..Strip::default()
+        };
+        let matrix = Matrix::new::<4, 1>(&strip);
+        assert_eq!((matrix.rows, matrix.columns), (5, 20));
+        let panel = Panel { rows: 4, columns: 16 };
+        let mut starts = Vec::new();
+        for (strip, line, block) in
+            (0..2).flat_map(|s| (0..2).flat_map(move |l| (0..3).map(move |b| (s, l, b))))
+        {
+            for (byte, row) in [0, 64].into_iter().flat_map(|p| (0..5).map(move |r| (p, r))) {
+                let matrix = strip * 1_000_000 + line * 100_000 + block * 10_000;
+                starts.push((matrix + byte + row * 1000, if byte == 0 { 64 } else { 16 }));
+            }
+        }
+        for rows in [1, 40] {
+            let mut ahead = RowsAhead::new::<Words>(&matrix, panel, rows, std::ptr::null());
+            for &(start, bytes) in &starts[rows.max(ROWS_AHEAD)..] {
+                assert_eq!(ahead.at.addr(), start);
+                assert_eq!(ahead.lines_left, (start % LINE + bytes).div_ceil(LINE));
+                ahead.next_row();
+            }
+        }
+    }
+
+    #[test]
+    fn pages_ahead_go_by_turns_line_by_line() {
+        // Blocks of 8 rows of 512 bytes, a page each; of 4 rows of 128 bytes, too little of a page.
+        for (block, columns, by_turns) in [(8, 128, true), (4, 32, false)] {
+            let (stride, step) = (columns * 4, 1 << 20);
+            let strip = Strip {
+                lines: 1,
+                blocks: 3,
+                source_step: step,
+                destination_step: block * 4,
+                rows: block,
+                row_stride: stride,
+                columns,
+                column_stride: 1 << 12,
+                ..Strip::default()
+            };
+            let matrix = Matrix::new::<4, 1>(&strip);
+            assert_eq!(matrix.rows, 3 * block);
+            let mut ahead = PagesAhead::new();
+            ahead.take_rows::<Words>(&matrix, block, 2 * block);
+            let panel = 1 << 30;
+            ahead.set_out((std::ptr::without_provenance(panel), stride), 2 * block);
+            let page =
+                |number: usize| (0..block * stride).step_by(LINE).map(move |i| number * step + i);
+            let mut expected: Vec<usize> = page(1).chain(page(2)).collect();
+            if by_turns {
+                expected = page(1).zip(page(2)).flat_map(|(a, b)| [a, b]).collect();
+            }
+            let mut fetched = Vec::new();
+            while let Some(at) = ahead.next() {
+                fetched.push(at.addr() - panel);
+            }
+            assert_eq!(fetched, expected);
+            assert_eq!(ahead.pace * 2 * block, expected.len());
+        }
+    }
+
+    #[test]
+    fn the_next_panel_is_fetched_row_by_row_in_pieces() {
+        type Lines = crate::kernel::turn::Lines<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+        assert_eq!(piece::<Lines>(), 4);
+        let strip = Strip {
+            lines: 1,
+            blocks: 3,
+            source_step: 100_000,
+            destination_step: 5 * 4,
+            rows: 5,
+            row_stride: 4096,
+            columns: 1000,
+            column_stride: 1 << 12,
+            ..Strip::default()
+        };
+        let matrix = Matrix::new::<4, 1>(&strip);
+        assert_eq!(matrix.rows, 15);
+        let row = |row: usize| row / 5 * 100_000 + row % 5 * 4096;
+        let start = 1 << 30;
+        for (bytes, rows) in [(1024, 3..11), (256, 0..15), (600, 5..6)] {
+            let mut ahead = NextPanel::new(&matrix);
+            ahead.set_out::<Lines>(&Way {
+                rows: 0,
+                blocks: 0,
+                next: std::ptr::without_provenance(start),
+                next_bytes: bytes,
+                next_rows: rows.clone(),
+            });
+            // The last byte of each line, which is in the next one where rows begin within lines.
+            let expected: Vec<usize> = rows
+                .flat_map(|number| (0..bytes).step_by(256).map(move |at| (number, at)))
+                .map(|(number, at)| start + row(number) + at + LINE - 1)
+                .collect();
+            let mut found = Vec::new();
+            while ahead.rows_left > 0 {
+                found.push(ahead.next::<Lines>().addr());
+            }
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn lines_of_pieces_are_told_apart_in_either_way() {
+        let starts = [10_000, 30_000, 20_000, 50_000];
+        let pieces = starts.map(std::ptr::without_provenance::<u8>);
+        for lines in [2, 4, 16] {
+            let all = Pieces { pieces, lines, first: 0 };
+            for line in 0..PIECES * lines {
+                let expected = starts[line / lines] + line % lines * LINE;
+                assert_eq!((all.at(line).addr(), all.at_any(line).addr()), (expected, expected));
+                let rest = all.behind(line / 2);
+                assert_eq!(rest.at(line - line / 2).addr(), expected);
+                assert_eq!(rest.at_any(line - line / 2).addr(), expected);
+            }
+        }
+    }
+}
