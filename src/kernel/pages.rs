@@ -31,9 +31,13 @@ pub(super) trait ByTurns<const WAYS: usize> {
 /// So many vectors are made at once: as registers hold, with others.
 const AT_ONCE: usize = 8;
 
-/// Where the source of what is made at once is in one piece, it is fetched into the second-level
-/// cache, so many bytes ahead.
-const AHEAD: usize = PAGE;
+/// Where rows of the destination are in pages of their own, so many bytes of each are written before
+/// the next one.
+const RUN: usize = 2048;
+
+/// The source is fetched into the second-level cache so many bytes ahead, where what is made at
+/// once is in one piece there.
+const AHEAD: usize = 4 * PAGE;
 
 /// Blocks that follow each other at steps below this in the destination, but with gaps, go to the
 /// same pages in several lines.
@@ -71,34 +75,46 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     let is_narrow = (run_bytes + 1..NARROW).contains(&step);
     let is_nearer = farther(strip.source_line, strip.destination_line)
         < farther(strip.source_step, strip.destination_step);
-    let (lines, blocks) = (
-        Steps::new(strip.lines, strip.source_line, strip.destination_line),
-        Steps::new(strip.blocks, strip.source_step, strip.destination_step),
-    );
-    let is_along = if in_one_piece::<A, WAYS>() {
-        // Rows of two blocks: of one after the other, each would be half of every page.
-        A::TO_ROWS && strip.lines == 2 && strip.destination_line == row_bytes
+    let lines = Steps::new(strip.lines, strip.source_line, strip.destination_line);
+    let blocks = Steps::new(strip.blocks, strip.source_step, strip.destination_step);
+    let is_beside = lines.destination == row_bytes;
+    let row_step = if A::TO_ROWS { row_stride } else { blocks.destination };
+    // Lines that are done side by side, a block of each; otherwise line after line.
+    let side_by_side = if !in_one_piece::<A, WAYS>() {
+        (is_narrow || is_nearer).then_some(lines.count)
+    } else if is_beside && is_nearer && distance(row_step) >= PAGE {
+        Some(RUN / row_bytes)
     } else {
-        strip.lines > 1 && (is_narrow || is_nearer)
+        // Rows of two blocks: of one after the other, each would be half of every page.
+        (is_beside && A::TO_ROWS && lines.count == 2).then_some(2)
     };
-    let loops = if is_along { [blocks, lines] } else { [lines, blocks] };
-    // Where two blocks make a page, to which they go in several lines soon after each other, whole
-    // lines are slow; docs/performance.md has the figures, and that the reason is not known.
-    let is_by_halves = !in_one_piece::<A, WAYS>()
-        && !is_along
-        && V::BYTES >= LINE
-        && (run_bytes + 1..PAGE).contains(&step)
-        && distance(strip.source_line) <= PAGE
-        && destination.addr().is_multiple_of(PAGE);
-    if is_by_halves {
-        // SAFETY: as below; the CPU has the half of what it has, and multiples of the vector are
-        // multiples of its half.
-        unsafe { walk::<A, V::Half, WAYS>(strip, row_bytes, loops, source, destination) };
+    let Some(at_once) = side_by_side.filter(|&count| count > 1) else {
+        // Where two blocks make a page, to which they go in several lines soon after each other, whole
+        // lines are slow; docs/performance.md has the figures, and that the reason is not known.
+        let is_by_halves = !in_one_piece::<A, WAYS>()
+            && V::BYTES >= LINE
+            && (run_bytes + 1..PAGE).contains(&step)
+            && distance(strip.source_line) <= PAGE
+            && destination.addr().is_multiple_of(PAGE);
+        let loops = [lines, blocks];
+        if is_by_halves {
+            // SAFETY: as below; the CPU has the half of what it has, and multiples of the vector
+            // are multiples of its half.
+            unsafe { walk::<A, V::Half, WAYS>(strip, row_bytes, loops, source, destination) };
+        } else {
+            // SAFETY: the loops of the strip, one within the other; `streams` has seen that every
+            // row begins at a multiple of the vector.
+            unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, source, destination) };
+        }
         return true;
+    };
+    for first in (0..lines.count).step_by(at_once) {
+        let (source, destination) = strip.place(first, 0).of(source, destination);
+        let some_lines = Steps { count: at_once.min(lines.count - first), ..lines };
+        let loops = [blocks, some_lines];
+        // SAFETY: as above, some lines of the strip.
+        unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, source, destination) };
     }
-    // SAFETY: the loops of the strip, one within the other; `streams` has seen that every row
-    // begins at a multiple of the vector.
-    unsafe { walk::<A, V, WAYS>(strip, row_bytes, loops, source, destination) };
     true
 }
 
@@ -108,6 +124,7 @@ const fn in_one_piece<A: ByTurns<WAYS>, const WAYS: usize>() -> bool {
 }
 
 /// One of the loops around a block.
+#[derive(Clone, Copy)]
 struct Steps {
     count: usize,
     source: usize,

@@ -392,3 +392,36 @@ fn two_blocks_to_a_page_are_the_same() {
         }
     }
 }
+
+/// Rows in pages of their own, of which some blocks beside each other are written at a time, and a
+/// rest of them at the end.
+#[test]
+fn rows_in_pages_of_their_own_are_the_same() {
+    let mut random = Random(6);
+    for (op, ways, width) in [
+        (BlockOp::Copy, 1, 1),
+        (BlockOp::Deinterleave { ways: 2, bits: 16 }, 2, 2),
+        (BlockOp::Deinterleave { ways: 4, bits: 8 }, 4, 1),
+    ] {
+        for (lines, blocks, row) in
+            [(21, 3, 128), (9, 2, 256), (16, 4, 128), (5, 2, 512), (2, 2, 3072)]
+        {
+            let run = row * ways;
+            let strip = Strip {
+                lines,
+                source_line: blocks * run,
+                destination_line: row,
+                blocks,
+                source_step: run,
+                destination_step: ways * 8192,
+                rows: ways,
+                row_stride: 8192,
+                columns: row / width,
+                pages_by_turns: true,
+                ..Strip::default()
+            };
+            let from = random.below(64);
+            check(&mut random, "rows in pages", op, strip, [from, 0]);
+        }
+    }
+}
