@@ -8,14 +8,17 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
+
 use super::carry::CacheLines;
 use super::matrix::{Block, Matrix, Order, transpose_panel_to_caches};
 use super::places::Split;
+use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
 
 /// So many lines at least have room at each place of the nearest cache of CPUs of x86-64. There, lines
 /// that are a multiple of a page apart have the same place.
-pub(super) const ROOM: usize = 8;
+pub(crate) const ROOM: usize = 8;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
 /// source are crowded too, of which some lines are read at a time then.
@@ -25,7 +28,7 @@ const COLUMNS: usize = 64;
 
 /// What they are made in. Between two columns there is a line more, so that these are not crowded.
 const PITCH: usize = (LINES_DOWN + 1) * LINE;
-pub(super) type Memory = CacheLines<{ COLUMNS * PITCH / LINE }>;
+type Memory = CacheLines<{ COLUMNS * PITCH / LINE }>;
 
 /// Where the columns begin in it.
 const MADE: [usize; COLUMNS] = {
@@ -39,16 +42,9 @@ const MADE: [usize; COLUMNS] = {
 };
 
 /// Where the rows begin in the source, and the columns in the destination.
-pub(super) struct Tables {
+struct Tables {
     rows: [usize; LINES_DOWN * LINE],
     places: [usize; COLUMNS],
-}
-
-impl Tables {
-    #[inline(always)]
-    pub(super) fn new() -> Tables {
-        Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS] }
-    }
 }
 
 impl Split {
@@ -79,14 +75,38 @@ impl Matrix {
             && self.column.crowd(B::SIZE) * parts > ROOM
     }
 
-    /// Transposes a matrix whose columns are crowded, with ordinary stores.
+    /// Transposes each matrix of the strip, whose columns [are crowded](Matrix::is_crowded), with
+    /// ordinary stores.
     ///
     /// # Safety
     ///
-    /// The matrix [is crowded](Matrix::is_crowded), is at these places, and has at least as many
-    /// rows and columns as a block. The CPU has the vectors of `B`.
+    /// The strip begins at these places, and each matrix has at least as many rows and columns as a
+    /// block. The CPU has the vectors of `B`.
     #[inline(always)]
-    pub(super) unsafe fn transpose_crowded<B: Block>(
+    pub(super) unsafe fn transpose_all_crowded<B: Block>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let mut scratch = B::scratch();
+        let mut memory = MaybeUninit::<Memory>::uninit();
+        let mut tables = Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS] };
+        for (source, destination) in scalar::blocks(&self.others, source, destination) {
+            let memory = memory.as_mut_ptr();
+            // SAFETY: one of the matrices.
+            unsafe {
+                self.transpose_crowded::<B>(source, destination, &mut tables, memory, &mut scratch);
+            };
+        }
+    }
+
+    /// The same of one matrix.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn transpose_crowded<B: Block>(
         &self,
         source: *const u8,
         destination: *mut u8,
@@ -130,29 +150,56 @@ impl Matrix {
                         memory,
                     );
                 };
-                for (&made, &place) in MADE.iter().zip(places.iter()) {
+                // A line of each of the next panel's rows is fetched meanwhile.
+                let next = source.wrapping_add(next_column * B::WIDTH);
+                let fetched = if next_column < self.columns { &*rows } else { &[] };
+                let share = rows.len().div_ceil(count);
+                for (i, (&made, &place)) in MADE.iter().zip(places.iter()).enumerate() {
                     let (from, to) = (memory.wrapping_add(made), destination.wrapping_add(place));
-                    // SAFETY: the rows of a column, from where they were made to where they
-                    // belong; a block has a vector of them at least.
-                    unsafe { copy_column::<B::Vector>(from, to, bytes) };
+                    let fetched = fetched.chunks(share).nth(i).unwrap_or_default();
+                    // SAFETY: the rows of a column, from where they were made to where they belong; a
+                    // block has a vector of them at least.
+                    unsafe { copy_column::<B::Vector>(from, to, bytes, next, fetched) };
                 }
             }
         }
     }
 }
 
-/// Copies so many bytes, the last ones by a vector that ends with them.
+/// Copies so many bytes, the last ones by a vector that ends with them, and fetches a line of each of
+/// these rows meanwhile.
 ///
 /// # Safety
 ///
-/// They can be read and written, and are those of a `V` at least. The CPU has `V`.
+/// The bytes can be read and written, and are those of a `V` at least. The CPU has `V`.
 #[inline(always)]
-unsafe fn copy_column<V: Vector>(from: *const u8, to: *mut u8, bytes: usize) {
-    for at in (0..bytes).step_by(V::BYTES) {
-        let at = at.min(bytes - V::BYTES);
-        // SAFETY: a part of these bytes.
-        let vector = unsafe { V::load(from.wrapping_add(at)) };
+unsafe fn copy_column<V: Vector>(
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    next: *const u8,
+    rows: &[usize],
+) {
+    let mut rows = rows.iter();
+    let mut at = 0;
+    while at + LINE <= bytes {
+        if let Some(&row) = rows.next() {
+            V::prefetch::<2>(next.wrapping_add(row));
+        }
+        for part in (at..at + LINE).step_by(V::BYTES) {
+            // SAFETY: a part of these bytes.
+            let vector = unsafe { V::load(from.wrapping_add(part)) };
+            // SAFETY: as above.
+            unsafe { vector.store(to.wrapping_add(part)) };
+        }
+        at += LINE;
+    }
+    while at < bytes {
+        let last = at.min(bytes - V::BYTES);
         // SAFETY: as above.
-        unsafe { vector.store(to.wrapping_add(at)) };
+        let vector = unsafe { V::load(from.wrapping_add(last)) };
+        // SAFETY: as above.
+        unsafe { vector.store(to.wrapping_add(last)) };
+        at += V::BYTES;
     }
 }

@@ -7,7 +7,6 @@ use std::mem::MaybeUninit;
 
 use super::ahead::{FetchesAhead, FollowsPanels, Lines, NextPanel, PagesAhead, RowsAhead, Way};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
-use super::crowded::Tables;
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
@@ -200,24 +199,11 @@ impl Matrix {
     /// and columns as a block. The CPU has the vectors of `B`.
     #[inline(always)]
     pub(super) unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
-        let mut scratch = B::scratch();
         if self.is_crowded::<B>() {
-            let (mut memory, mut tables) = (MaybeUninit::uninit(), Tables::new());
-            for (source, destination) in scalar::blocks(&self.others, source, destination) {
-                let memory = memory.as_mut_ptr();
-                // SAFETY: one of the matrices.
-                unsafe {
-                    self.transpose_crowded::<B>(
-                        source,
-                        destination,
-                        &mut tables,
-                        memory,
-                        &mut scratch,
-                    );
-                };
-            }
-            return;
+            // SAFETY: the same contract.
+            return unsafe { self.transpose_all_crowded::<B>(source, destination) };
         }
+        let mut scratch = B::scratch();
         let mut tables = [[0; GRID * MAX_LANES]; 2];
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.

@@ -57,6 +57,7 @@ use std::ops::Range;
 
 use crate::convert::Conversion;
 use crate::cpu::{Level, Tier};
+pub(crate) use crowded::ROOM;
 use vector::LINE;
 
 /// What a kernel does with each block of a strip.
@@ -442,18 +443,26 @@ impl Strip {
         (column | self.column_stride | line | block).is_multiple_of(LINE)
     }
 
-    /// Whether an op transposes words, or longer elements, and writes as many lines at a time, one in
-    /// each of some columns, as have room at one place of the nearest cache, or more of them.
-    pub(crate) fn crowds_columns(&self, op: BlockOp) -> bool {
-        let Some((width, ways)) = Self::element_of_transpose(op) else { return false };
-        let block = self.columns / ways;
-        if width < size_of::<u32>() || block == 0 {
-            return false;
+    /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
+    /// a block, which have a line each, share a place of the nearest cache at least. Otherwise none.
+    pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
+        let Some((width, ways)) = Self::element_of_transpose(op) else { return (0, 0) };
+        let columns = self.columns / ways;
+        if width < size_of::<u32>() || columns == 0 {
+            return (0, 0);
         }
+        let lanes = LINE / width;
+        let blocks = if self.blocks_join(width * ways) { self.blocks } else { 1 };
         let lines = if self.lines_join(width) { self.lines } else { 1 };
-        let at_a_time = (LINE / width / ways).min(block.saturating_mul(lines));
-        let (step, stride) = (self.destination_line, self.column_stride);
-        places::Split { block, step, stride }.crowd(at_a_time) >= crowded::ROOM
+        let row =
+            places::Split { block: self.rows, step: self.source_step, stride: self.row_stride };
+        let column = places::Split {
+            block: columns,
+            step: self.destination_line,
+            stride: self.column_stride,
+        };
+        let rows = row.crowd(lanes.min(self.rows.saturating_mul(blocks)));
+        (rows, column.crowd((lanes / ways).min(columns.saturating_mul(lines))))
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.

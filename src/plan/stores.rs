@@ -7,7 +7,7 @@
 
 use crate::Tier;
 use crate::cpu::Maker;
-use crate::kernel::{BlockOp, Strip};
+use crate::kernel::{BlockOp, ROOM, Strip};
 
 /// From so many bytes on both sides together, runs are written past the caches:
 /// they would not stay there.
@@ -134,9 +134,19 @@ impl Stores {
     /// Whether a transpose is written past the caches.
     fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
         // What padding goes on with has columns that are no whole lines.
+        let (rows, columns) = strip.crowds(op);
+        // Crowded columns are made apart, but for those of interleaved words.
+        let are_made_apart = columns > ROOM && matches!(op, BlockOp::Transpose { .. });
+        let has_ordinary = are_made_apart && rows <= ROOM;
+        // Of few columns that lie together, each line is far from the one before it, on both sides.
+        let is_scattered = rows > ROOM && strip.columns < ROOM;
         let limit = if !strip.has_columns_of_lines(op) {
             TRANSPOSES_IN_PARTS
-        } else if self.tier == Tier::PORTABLE || strip.crowds_columns(op) {
+        } else if self.tier == Tier::PORTABLE {
+            CROWDED_TRANSPOSES
+        } else if self.has_few_ways && has_ordinary {
+            RUNS
+        } else if columns >= ROOM || self.has_few_ways && is_scattered {
             CROWDED_TRANSPOSES
         } else {
             TRANSPOSES
@@ -147,7 +157,7 @@ impl Stores {
     /// Whether the squares of a transpose that is not written past the caches are visited
     /// shuffled.
     pub(super) fn of_shuffled_squares(self, op: BlockOp, strip: &Strip) -> bool {
-        let is_crowded = self.is_crowded(strip) || strip.crowds_columns(op);
+        let is_crowded = self.is_crowded(strip) || strip.crowds(op).1 >= ROOM;
         self.are_shuffled() || is_crowded && self.both_bytes < CROWDED_TRANSPOSES
     }
 
@@ -247,5 +257,58 @@ mod tests {
             // Columns of 60 bytes, that padding follows, as if they were not crowded.
             assert_eq!(of(tier, both_bytes, (15, 4096)).0, expected[0].0, "{both_bytes} bytes");
         }
+    }
+
+    #[test]
+    fn few_ways_decide_on_columns_made_apart_and_scattered_lines() {
+        let limit = |has_few_ways, strip: Strip| {
+            let op = BlockOp::Transpose { bits: 32 };
+            let is_streamed = |mib: &u64| {
+                let both_bytes = mib << 20;
+                let stores = Stores {
+                    tier: Tier::best(),
+                    maker: Maker::Other,
+                    has_few_ways,
+                    asked: None,
+                    both_bytes,
+                    all_bytes: both_bytes,
+                    from_scratch: false,
+                };
+                stores.past_the_caches(op, &strip)
+            };
+            (1..20).find(is_streamed)
+        };
+        if Tier::best() == Tier::PORTABLE {
+            return;
+        }
+        let page = 4096;
+        let plain = Strip {
+            rows: 64,
+            row_stride: 4160,
+            columns: 64,
+            column_stride: 4160,
+            ..Strip::default()
+        };
+        // Columns at pages, which are made apart.
+        let apart = Strip { column_stride: page, ..plain };
+        // And rows as well.
+        let both = Strip { row_stride: page, ..apart };
+        // Rows at pages, columns two at a time.
+        let scattered = Strip {
+            row_stride: page,
+            columns: 2,
+            column_stride: 512,
+            lines: 32,
+            source_line: 8,
+            destination_line: page,
+            ..plain
+        };
+        for (strip, expected) in
+            [(plain, [11, 11]), (apart, [3, 14]), (both, [3, 3]), (scattered, [3, 3])]
+        {
+            assert_eq!([limit(false, strip), limit(true, strip)], expected.map(Some), "{strip:?}");
+        }
+        let few = Strip { destination_line: page + 1024, ..scattered };
+        assert_eq!([limit(false, few), limit(true, few)], [Some(11), Some(3)]);
     }
 }
