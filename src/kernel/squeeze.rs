@@ -20,8 +20,14 @@ const UNSQUEEZED: usize = 2048;
 /// How many bytes ahead in its row what is squeezed is fetched as well.
 const SQUEEZED_AGAIN: usize = 2048;
 
-/// At most so many blocks are in a [`Stretch`].
+/// How many bytes ahead the words are fetched that will be unsqueezed, where they are in memory and
+/// the runs short.
+const UNSQUEEZED_AHEAD: usize = 8192;
+
+/// At most so many blocks are in a [`Stretch`]; of blocks whose rows do not go on in the next one,
+/// as many as have so many bytes on the side of the rows.
 const IN_STRETCH: usize = 32;
+const APART: usize = 8192;
 
 /// A stretch of each byte of the words, on its way: so many bytes of a row are read, or
 /// written, before the next row.
@@ -35,10 +41,11 @@ impl<const WAYS: usize, const BYTES: usize> Stretch<WAYS, BYTES> {
     }
 }
 
-/// The stretches of a strip, which are parts of a block, or blocks beside each other whose
-/// rows go on in the next one.
+/// The stretches of a strip, which are parts of a block, or some blocks.
 struct Stretches<'a> {
     strip: &'a Strip,
+    /// Rows go on in the next block of a stretch.
+    are_joined: bool,
     /// How many columns of how many blocks.
     columns: usize,
     blocks: usize,
@@ -62,12 +69,18 @@ impl<'a> Stretches<'a> {
     /// Stretches of at most `bytes` of each row, where rows have one block every `row_step`.
     #[inline(always)]
     fn new(strip: &'a Strip, row_step: usize, bytes: usize) -> Self {
-        let (blocks, columns) = if row_step == strip.columns && strip.columns <= bytes {
-            ((bytes / strip.columns).min(IN_STRETCH), strip.columns)
-        } else {
-            (1, strip.columns.min(bytes))
-        };
-        Self { strip, columns, blocks, line: 0, block: 0, column: 0 }
+        let columns = strip.columns.min(bytes);
+        let are_joined = row_step == columns;
+        let most = if are_joined { bytes } else { bytes.min(APART / strip.rows.max(1)) };
+        let blocks = if columns == strip.columns { most / columns } else { 1 };
+        let blocks = blocks.clamp(1, IN_STRETCH);
+        Self { strip, are_joined, columns, blocks, line: 0, block: 0, column: 0 }
+    }
+
+    /// How many times a stretch goes along its rows, and for how many columns.
+    #[inline(always)]
+    fn runs(&self, part: Part) -> (usize, usize) {
+        if self.are_joined { (1, part.blocks * part.columns) } else { (part.blocks, part.columns) }
     }
 }
 
@@ -165,26 +178,30 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         let mut next = parts.next();
         while let Some(part) = next {
             next = parts.next();
-            let length = part.blocks * part.columns;
             let at = part.start(strip.source_line, strip.source_step, 1);
             // The rows of the next stretch are fetched meanwhile.
             let ahead = next.map_or(0, |next| {
                 next.start(strip.source_line, strip.source_step, 1).wrapping_sub(at)
             });
-            for (way, bytes) in stretch.0.iter_mut().enumerate() {
-                let first = way * rows_of_byte;
-                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+            let (runs, columns) = parts.runs(part);
+            for run in 0..runs {
                 let from =
-                    source.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
-                // SAFETY: `length` columns of rows that the strip has: of several blocks
-                // only where these are one long row.
-                unsafe {
-                    squeeze_rows::<V, BITS, TRUTH, STREAM>(
-                        rows,
-                        scalar::from(from, strip.row_stride),
-                        bytes.get_mut(..length).unwrap_or_default(),
-                        ahead,
-                    );
+                    source.wrapping_add(at.wrapping_add(run.wrapping_mul(strip.source_step)));
+                for (way, bytes) in stretch.0.iter_mut().enumerate() {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    let from = from.wrapping_add(first.wrapping_mul(strip.row_stride));
+                    let bytes = bytes.get_mut(run * columns..(run + 1) * columns);
+                    // SAFETY: so many columns of rows that the strip has: of several blocks only
+                    // where these are one long row.
+                    unsafe {
+                        squeeze_rows::<V, BITS, TRUTH, STREAM>(
+                            rows,
+                            scalar::from(from, strip.row_stride),
+                            bytes.unwrap_or_default(),
+                            ahead,
+                        );
+                    }
                 }
             }
             let is_end = part.column + part.columns == strip.columns;
@@ -369,13 +386,13 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
-        let parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
+        let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
         });
         let mut stretch = Stretch::<WAYS, UNSQUEEZED>::uninit();
-        for part in parts {
+        while let Some(part) = parts.next() {
             let words = Strip {
                 lines: 1,
                 blocks: part.blocks,
@@ -410,21 +427,31 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 }
             }
             let at = part.start(strip.destination_line, strip.destination_step, 1);
-            for (way, bytes) in stretch.0.iter().enumerate() {
-                let first = way * rows_of_byte;
-                let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                let to =
-                    destination.wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
-                let bytes = bytes.get(..part.blocks * part.columns).unwrap_or_default();
-                // SAFETY: so many columns of rows that the strip has, whose bytes have just
-                // been written: of several blocks only where these are one long row.
-                unsafe {
-                    unsqueeze_rows::<V, BITS>(
-                        rows,
-                        bytes,
-                        scalar::to(to, strip.row_stride),
-                        STREAM,
-                    );
+            let (runs, columns) = parts.runs(part);
+            for run in 0..runs {
+                if STREAM && strip.is_far && runs > 1 {
+                    let words = from.wrapping_add(run.wrapping_mul(strip.source_step));
+                    for at in (0..columns * WAYS).step_by(LINE) {
+                        V::prefetch::<2>(words.wrapping_add(UNSQUEEZED_AHEAD + at));
+                    }
+                }
+                let at = at.wrapping_add(run.wrapping_mul(strip.destination_step));
+                for (way, bytes) in stretch.0.iter().enumerate() {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    let to = destination
+                        .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
+                    let bytes = bytes.get(run * columns..(run + 1) * columns).unwrap_or_default();
+                    // SAFETY: so many columns of rows that the strip has, whose bytes have just
+                    // been written: of several blocks only where these are one long row.
+                    unsafe {
+                        unsqueeze_rows::<V, BITS>(
+                            rows,
+                            bytes,
+                            scalar::to(to, strip.row_stride),
+                            STREAM,
+                        );
+                    }
                 }
             }
         }
