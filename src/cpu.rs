@@ -4,7 +4,7 @@
 //! holds one needs no check. The features of a tier stand here once; the tests
 //! for them and the kernels compiled for them are made from the same list.
 
-#![allow(unsafe_code, reason = "asking the CPU who made it; docs/architecture.md")]
+#![allow(unsafe_code, reason = "asking the CPU what it is; docs/architecture.md")]
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::CpuidResult;
@@ -114,7 +114,7 @@ impl Tier {
         }
     }
 
-    /// Whether it has stores that go past the caches.
+    /// Whether it has streaming stores, which go past the caches.
     pub(crate) fn streams(self) -> bool {
         cfg!(target_arch = "x86_64") && self != Tier::SCALAR
     }
@@ -177,65 +177,74 @@ impl fmt::Display for TierError {
 
 impl std::error::Error for TierError {}
 
-/// Who made the CPU. What its caches hold and how its prefetchers fetch, no instruction tells: sizes
-/// and distances that serve it were found by measuring, a maker at a time (docs/performance.md).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Maker {
+/// A family of cores whose caches and prefetchers were measured. No instruction tells how these serve
+/// a stream of loads and stores, so sizes and distances go by the family (docs/performance.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Core {
+    /// Server CPUs of Intel. What their prefetchers follow is better left to them.
     Intel,
-    /// What was found on CPUs of AMD, which is what others get.
-    Other,
+    /// Zen 4 of AMD, and the generations before it.
+    Zen4,
+    /// Zen 5 of AMD. All others get what was found on it.
+    #[default]
+    Zen5,
 }
 
-impl Maker {
+impl Core {
     /// Of this CPU, which is asked once: a virtual machine takes long to answer.
-    pub(crate) fn here() -> Maker {
-        static HERE: OnceLock<Maker> = OnceLock::new();
-        *HERE.get_or_init(Maker::ask)
+    pub(crate) fn here() -> Core {
+        static HERE: OnceLock<Core> = OnceLock::new();
+        *HERE.get_or_init(Core::ask)
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn ask() -> Maker {
+    fn ask() -> Core {
         let id = cpuid(0, 0);
-        let name = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
-        if name.as_flattened() == b"GenuineIntel" { Maker::Intel } else { Maker::Other }
+        let maker = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
+        Core::of(maker.as_flattened(), family(cpuid(1, 0).eax))
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn ask() -> Maker {
-        Maker::Other
+    fn ask() -> Core {
+        Core::default()
+    }
+
+    /// Of the CPUs of a family, as their maker numbers it.
+    #[cfg(target_arch = "x86_64")]
+    fn of(maker: &[u8], family: u32) -> Core {
+        /// Zen and Zen 2; Zen 3 and Zen 4.
+        const UP_TO_ZEN4: [u32; 2] = [0x17, 0x19];
+        match maker {
+            b"GenuineIntel" => Core::Intel,
+            b"AuthenticAMD" if UP_TO_ZEN4.contains(&family) => Core::Zen4,
+            _ => Core::Zen5,
+        }
+    }
+
+    /// Whether prefetchers follow what is read of several pages at a time.
+    pub(crate) fn follows_pages(self) -> bool {
+        self == Core::Intel
+    }
+
+    /// Whether L2 has 8 ways, or fewer: lines at distances of powers of two, which
+    /// share a set, drive each other out.
+    pub(crate) fn has_few_ways(self) -> bool {
+        self == Core::Zen4
+    }
+
+    /// Whether loops that do little more than stream run so far ahead of their stores that memory
+    /// takes fewer of these.
+    pub(crate) fn outruns_streams(self) -> bool {
+        self == Core::Zen4
     }
 }
 
-/// Whether the second-level cache is known to have few ways: lines at distances of powers of two, which
-/// share its places, drive each other out there. Asked once, as [`Maker::here`] is.
-pub(crate) fn has_few_ways() -> bool {
-    static HERE: OnceLock<bool> = OnceLock::new();
-    *HERE.get_or_init(|| second_level_ways().is_some_and(|ways| ways <= FEW_WAYS))
-}
-
-const FEW_WAYS: u32 = 8;
-
-/// The ways of the second-level cache, where the CPU tells as those of AMD do: "Cache Topology
-/// Information" in the manual of their architecture.
+/// The family of a CPU, extended family included: "CPUID Fn0000_0001_EAX" in the manual of AMD's
+/// architecture.
 #[cfg(target_arch = "x86_64")]
-fn second_level_ways() -> Option<u32> {
-    const FIRST: u32 = 0x8000_0000;
-    const CACHES: u32 = 0x8000_001D;
-    /// More caches than any CPU has.
-    const MOST: u32 = 16;
-    if cpuid(FIRST, 0).eax < CACHES {
-        return None;
-    }
-    let caches = (0..MOST).map(|number| cpuid(CACHES, number));
-    let is_one = |cache: &CpuidResult| cache.eax & 0x1F != 0;
-    let of_second_level = |cache: &CpuidResult| cache.eax >> 5 & 7 == 2;
-    let cache = caches.take_while(is_one).find(of_second_level)?;
-    Some((cache.ebx >> 22) + 1)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn second_level_ways() -> Option<u32> {
-    None
+fn family(signature: u32) -> u32 {
+    let (base, extended) = (signature >> 8 & 0xf, signature >> 20 & 0xff);
+    if base == 0xf { base + extended } else { base }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -254,18 +263,28 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn ways_of_the_second_level_are_those_that_the_system_tells() {
-        let of = |index: u32, what: &str| {
-            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}");
-            std::fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+    fn cores_go_by_maker_and_family() {
+        let amd = |family| Core::of(b"AuthenticAMD", family);
+        assert_eq!([0x17, 0x19, 0x1a].map(amd), [Core::Zen4, Core::Zen4, Core::Zen5]);
+        assert_eq!(Core::of(b"GenuineIntel", 6), Core::Intel);
+        assert_eq!(Core::of(b"CentaurHauls", 0x19), Core::Zen5);
+        // Signatures of an EPYC of Zen 4, of one of Zen 5, and of a Xeon.
+        assert_eq!([0x00a1_0f11, 0x00b0_0f21, 0x000c_06f2].map(family), [0x19, 0x1a, 6]);
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_core_here_is_the_one_that_the_system_tells() {
+        let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let of = |key: &str| {
+            let line = told.lines().find(|line| line.split(':').next().map(str::trim) == Some(key));
+            line.and_then(|line| line.split(':').nth(1)).map(|value| value.trim().to_owned())
         };
-        let told = (0..8).find(|&index| of(index, "level").as_deref() == Some("2"));
-        let told = told.and_then(|index| of(index, "ways_of_associativity"));
-        let (Some(ways), Some(told)) = (second_level_ways(), told) else {
-            eprintln!("skipped: the CPU or the system does not tell");
+        let (Some(maker), Some(family)) = (of("vendor_id"), of("cpu family")) else {
+            eprintln!("skipped: the system does not tell");
             return;
         };
-        assert_eq!(ways.to_string(), told);
+        assert_eq!(Core::here(), Core::of(maker.as_bytes(), family.parse().unwrap()));
     }
 
     #[test]

@@ -494,24 +494,26 @@ fn pages_through_the_caches_and_past_them() {
     }
 }
 
-/// Transposes that the near caches have no room for, and where few places of them are for all.
+/// Transposes that L1 and L2 have no room for, and where few sets of these are for all. With columns
+/// at a power of two it goes by the CPU which stores they have.
 #[test]
-fn swapped_dimensions_within_the_farther_cache() {
+fn swapped_dimensions_within_l3() {
     for (from, to, streams) in [
-        ("f32[800,610]", "f32[800,610]{0,1}", false),
-        ("f32[512,512]", "f32[512,512]{0,1}", false),
-        ("f32[1000,700]", "f32[1000,700]{0,1}", false),
-        ("f32[1024,700]", "f32[1024,700]{0,1}", true),
-        ("u8[4096,180]", "u8[4096,180]{0,1}", false),
-        ("f32[1300,1250]", "f32[1300,1250]{0,1}", false),
-        ("f32[1312,1250]", "f32[1312,1250]{0,1}", true),
-        ("f32[1600,1550]", "f32[1600,1550]{0,1}", true),
-        ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", false),
+        ("f32[800,610]", "f32[800,610]{0,1}", Some(false)),
+        ("f32[512,512]", "f32[512,512]{0,1}", Some(false)),
+        ("f32[1000,700]", "f32[1000,700]{0,1}", Some(false)),
+        ("f32[1024,700]", "f32[1024,700]{0,1}", None),
+        ("u8[4096,180]", "u8[4096,180]{0,1}", Some(false)),
+        ("f32[1300,1250]", "f32[1300,1250]{0,1}", Some(false)),
+        ("f32[1312,1250]", "f32[1312,1250]{0,1}", Some(true)),
+        ("f32[1600,1550]", "f32[1600,1550]{0,1}", Some(true)),
+        ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", Some(false)),
     ] {
         let (from, to) = (shape(from), shape(to));
         let plan = PlanBuilder::new().tier(Tier::best()).between(&from, &to).unwrap();
         let can = cfg!(target_arch = "x86_64") && Tier::best() != Tier::PORTABLE;
-        assert!(!can || plan.explain().streaming == streams, "{}", plan.explain());
+        let is_expected = streams.is_none_or(|streams| plan.explain().streaming == streams);
+        assert!(!can || is_expected, "{}", plan.explain());
         check_by_size(&from, &to, &[(0, 0), (3, 36)]);
     }
 }

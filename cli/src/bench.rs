@@ -19,7 +19,7 @@ use crate::{files, plan};
 ///
 /// Each result is checked before it is timed. Then, in one run and taking turns,
 /// are timed: the plan, memcpy of the same bytes, the best plain copy (ordinary
-/// or past the caches), a sweep that only reads and a fill that only writes. The
+/// or streaming), a sweep that only reads and a fill that only writes. The
 /// figures are medians, in GB/s (10^9 bytes a second) of the larger of the two
 /// buffers; one thread, buffers in huge pages where the system gives them, touched
 /// before and used again.
@@ -183,7 +183,7 @@ fn parse_size(text: &str) -> Result<u64, Failure> {
 }
 
 /// How many bytes lie between the buffers, beyond their own and the rest of a huge page. Zen 4
-/// looks for a line in the nearest cache by a hash of its address first; addresses whose
+/// looks for a line in L1 by a hash of its address first; addresses whose
 /// distance is a multiple of 256 MiB have the same, and drive each other out. Seven pages make
 /// another one of it.
 const APART: usize = 7 << 12;
@@ -393,7 +393,7 @@ impl Case {
 /// The plan, memcpy, two plain copies, a sweep and two fills.
 const CONTESTANTS: usize = 7;
 
-/// How often each is done before it is timed. Where something else wrote past the caches before,
+/// How often each is done before it is timed. Where something else streamed before,
 /// these take some times until they hold what they will go on to hold: memcpy of 8 MiB had 24, 27,
 /// 31, 33 and 35 GB/s, one after the other, and 35 from there on.
 const WARM_UPS: u32 = 8;

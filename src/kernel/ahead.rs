@@ -17,7 +17,7 @@ const BYTES_BY_TURNS: usize = 1024;
 
 /// What is fetched while a panel is transposed.
 pub(super) trait FetchesAhead {
-    /// Whether the panel is written past the caches.
+    /// Whether the panel is streamed.
     const IS_PAST_THE_CACHES: bool;
 
     /// What is fetched while a block is written.
@@ -211,13 +211,13 @@ impl<'a> RowsAhead<'a> {
 
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
-        let Strip { is_far, is_near, is_followed, .. } = self.matrix.others;
+        let Strip { is_far, is_near, core, .. } = self.matrix.others;
         if is_near {
             V::prefetch::<1>(self.at);
         } else {
             V::prefetch::<2>(self.at);
         }
-        if is_far && !is_followed {
+        if is_far && !core.follows_pages() {
             // Not all that is asked of memory is taken at once.
             V::prefetch::<2>(self.at);
         }
@@ -263,7 +263,7 @@ impl FollowsPanels for RowsAhead<'_> {
 /// that are beside each other in a row.
 const PIECES: usize = 4;
 
-/// The panel that comes next, whose source is in the farther cache: while a block is written, one line
+/// The panel that comes next, whose source is in L3: while a block is written, one line
 /// before each of its own. Many at once would wait for each other, and the stores for them.
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {

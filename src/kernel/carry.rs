@@ -1,11 +1,11 @@
-//! Runs that do not begin where a line of the caches does, past the caches.
+//! Runs that do not begin where a line of the caches does, streamed.
 //!
-//! Only whole lines can be written past the caches, but a row of an array with odd bounds,
+//! Only whole lines can be streamed, but a row of an array with odd bounds,
 //! or any part of an array in a buffer that is not aligned, begins and ends within one.
 //! What a block writes then ends within a line that another block goes on with, for which
 //! it is kept.
 //!
-//! Blocks are made in memory that the nearest cache holds, each run as far from the beginning of
+//! Blocks are made in memory that L1 holds, each run as far from the beginning of
 //! a line as where it belongs. From there whole lines go to their places, and what is left
 //! of the last one is kept for the run that goes on there:
 //!
@@ -28,7 +28,7 @@ use super::walk::{Blocks, blocks};
 use super::{BlockOp, Place, Runs, Strip, scalar};
 
 /// The pages of memory that blocks are made in. A store across two of them takes as long as a
-/// hundred others while lines are on their way past the caches, so what fits into a page, with
+/// hundred others while lines are on their way to memory, so what fits into a page, with
 /// the lines at the ends of its runs, is made in one: a block, and others as far as they go on
 /// with it.
 const MADE: usize = 4;
@@ -413,7 +413,7 @@ pub(super) struct Ended {
     pub(super) last_line: *mut u8,
 }
 
-/// Writes the ends of runs: past the caches, where one begins in the line in which the one
+/// Writes the ends of runs: streaming, where one begins in the line in which the one
 /// before it ends.
 ///
 /// # Safety
@@ -562,7 +562,7 @@ unsafe fn write_end(line: *const u8, end: *mut u8) {
     unsafe { scalar::run(line, end.wrapping_sub(bytes), bytes) };
 }
 
-/// Copies a line, past the caches where `STREAM` says so.
+/// Copies a line, streaming where `STREAM` says so.
 ///
 /// # Safety
 ///

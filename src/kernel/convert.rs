@@ -70,6 +70,6 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
 /// So many numbers are converted before what is ahead of them is fetched.
 const CONVERTED: usize = 128;
 
-/// Numbers of 8 bytes at most, between their conversion and their way past the caches.
+/// Numbers of 8 bytes at most, between their conversion and their way to memory.
 #[repr(align(64))]
 struct Lot([u8; CONVERTED * 8]);

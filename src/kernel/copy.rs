@@ -126,7 +126,7 @@ impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
     }
 }
 
-/// Copies the runs of a strip past the caches. A loop with no more in it than that has no need of the
+/// Streams the runs of a strip. A loop with no more in it than that has no need of the
 /// stack, whose stores would be in the way of those that are streamed.
 ///
 /// # Safety
@@ -142,7 +142,7 @@ unsafe fn stream_runs<V: Vector>(strip: &Strip, source: *const u8, destination: 
         let (mut source, mut destination) = place.of(source, destination);
         for _ in 0..count {
             for at in (0..columns).step_by(V::BYTES) {
-                ahead.fetch::<V, true>(source.wrapping_add(at));
+                ahead.fetch_paced::<V>(source.wrapping_add(at));
                 // SAFETY: one of the vectors of a run.
                 let vector = unsafe { V::load(source.wrapping_add(at)) };
                 // SAFETY: the same place in the destination.
@@ -230,7 +230,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
     }
 }
 
-/// Copies [`STRAIGHT`] bytes past the caches, each vector after fetching what is `ahead` of it.
+/// Streams [`STRAIGHT`] bytes, each vector after fetching what is `ahead` of it.
 ///
 /// # Safety
 ///
@@ -238,7 +238,7 @@ unsafe fn copy_run<V: Vector, const STREAM: bool>(
 #[inline(always)]
 unsafe fn stream_straight<V: Vector>(source: *const u8, destination: *mut u8, ahead: Ahead) {
     for at in (0..STRAIGHT).step_by(V::BYTES) {
-        ahead.fetch::<V, true>(source.wrapping_add(at));
+        ahead.fetch_paced::<V>(source.wrapping_add(at));
         // SAFETY: one of the vectors of these bytes.
         let vector = unsafe { V::load(source.wrapping_add(at)) };
         // SAFETY: the same place in the destination.

@@ -1,5 +1,5 @@
 //! Transposes whose columns are far apart in the destination, by powers of two or multiples of
-//! large ones, so that all of them share a few places of the nearest cache.
+//! large ones, so that all of them share a few sets of L1.
 //!
 //! A block writes a line of each of its columns. Where more of them share a place than it
 //! has room for, each line waits for another one to leave. So blocks below each other are
@@ -16,7 +16,7 @@ use super::places::Split;
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
 
-/// So many lines at least have room at each place of the nearest cache of CPUs of x86-64. There, lines
+/// So many lines at least have room at each set of L1 of CPUs of x86-64. There, lines
 /// that are a multiple of a page apart have the same place.
 pub(crate) const ROOM: usize = 8;
 
@@ -48,7 +48,7 @@ struct Tables {
 }
 
 impl Split {
-    /// How many of the lines at so many places share a place of the nearest cache, at least.
+    /// How many of the lines at so many places share a set of L1, at least.
     #[inline(always)]
     pub(super) fn crowd(self, count: usize) -> usize {
         let places = |stride: usize| PAGE >> stride.trailing_zeros().min(PAGE.trailing_zeros());

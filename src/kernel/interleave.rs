@@ -129,7 +129,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     let vectors = unsafe { rows.load::<V>(at, true) };
                     let to = destination.wrapping_add(at * WAYS);
                     for (row, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
-                        ahead.fetch::<V, true>(rows.at(row, at));
+                        ahead.fetch_paced::<V>(rows.at(row, at));
                         // SAFETY: their words, in aligned vectors.
                         unsafe { words.stream(to.wrapping_add(row * V::BYTES)) };
                     }
@@ -580,7 +580,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let source = source.wrapping_add(step * V::BYTES * WAYS);
                 // SAFETY: the words of a vector of each row.
                 *made = unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) });
-                ahead.fetch::<V, true>(first.wrapping_add(step * V::BYTES));
+                ahead.fetch_paced::<V>(first.wrapping_add(step * V::BYTES));
                 // SAFETY: a vector of the first row.
                 unsafe { made[0].stream(destination.wrapping_add(step * V::BYTES)) };
             }
@@ -589,7 +589,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             let to = destination.wrapping_add(row.wrapping_mul(row_stride));
             for (step, made) in made.iter().enumerate() {
                 if step < Self::AT_ONCE {
-                    ahead.fetch::<V, true>(
+                    ahead.fetch_paced::<V>(
                         first.wrapping_add((row * Self::AT_ONCE + step) * V::BYTES),
                     );
                     // SAFETY: a vector of that row.

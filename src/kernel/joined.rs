@@ -1,6 +1,6 @@
-//! Runs that go on with each other and begin within a line of the caches, past the caches.
+//! Runs that go on with each other and begin within a line of the caches, streamed.
 //!
-//! Only whole lines can be written past the caches, but a row of an array with odd bounds, or any
+//! Only whole lines can be streamed, but a row of an array with odd bounds, or any
 //! part of an array in a buffer that is not aligned, begins and ends within one. The line in which
 //! a run ends and the next one begins is made of both:
 //!
@@ -35,7 +35,7 @@ pub(super) trait RunOp {
 }
 
 /// Which run of a strip it is. No array: what is stored in parts and loaded as a whole waits for all
-/// that is on its way past the caches.
+/// that is on its way to memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number {
     pub(super) line: usize,
@@ -369,7 +369,7 @@ impl Joined {
     }
 }
 
-/// Writes the line in which a run of so many bytes ends and another one begins past the caches:
+/// Writes the line in which a run of so many bytes ends and another one begins, streaming:
 /// `within` bytes of the one, then some of the other.
 ///
 /// # Safety

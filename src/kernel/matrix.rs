@@ -40,13 +40,13 @@ pub(super) struct Panel {
     pub(super) columns: usize,
 }
 
-/// Of what is written past the caches: the lines of a panel beside each other in the source,
+/// Of what is streamed: the lines of a panel beside each other in the source,
 /// in each row, and below each other in the destination, in each column. Where rows have
 /// fewer, there are up to twice as many of these.
 pub(super) const LINES_ALONG: usize = 16;
 pub(super) const LINES_DOWN: usize = 2;
 
-/// The same where the source is in the farther cache, and the second one has room for the rows of two
+/// The same where the source is in L3, and L2 has room for the rows of two
 /// larger panels however far these are from each other.
 const LINES_DOWN_NEAR: usize = 4;
 
@@ -211,7 +211,7 @@ impl Matrix {
         }
     }
 
-    /// The same past the caches.
+    /// The same, streaming.
     ///
     /// # Safety
     ///
@@ -225,7 +225,7 @@ impl Matrix {
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
         if self.has_whole_lines(destination) {
-            if self.others.is_followed && B::SIZE <= ROWS_FOLLOWED {
+            if self.others.core.follows_pages() && B::SIZE <= ROWS_FOLLOWED {
                 // SAFETY: by the contract of this function.
                 return unsafe {
                     self.stream_along::<B>(source, destination, &mut tables, &mut scratch)
@@ -274,17 +274,17 @@ impl Matrix {
         }
     }
 
-    /// What is transposed at a time of what is written past the caches.
+    /// What is transposed at a time of what is streamed.
     #[inline(always)]
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
-        let Strip { is_near, has_few_ways, .. } = self.others;
-        let lines = if is_near && !has_few_ways { LINES_DOWN_NEAR } else { LINES_DOWN };
+        let Strip { is_near, core, .. } = self.others;
+        let lines = if is_near && !core.has_few_ways() { LINES_DOWN_NEAR } else { LINES_DOWN };
         let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
         let down = (LINES_ALONG * lines / along).min(2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
-    /// Transposes all matrices of the strip, whose lines are written past the caches: panels
+    /// Transposes all matrices of the strip, whose lines are streamed: panels
     /// below each other first, and in each of them the lines of the same column, so that memory
     /// gets some that lie beside each other. Meanwhile others are fetched `ahead`.
     ///
@@ -376,7 +376,7 @@ impl Matrix {
         }
     }
 
-    /// Transposes all matrices of the strip, whose lines are written past the caches, where
+    /// Transposes all matrices of the strip, whose lines are streamed, where
     /// prefetchers follow the source: along some rows to their ends, which they see to, and
     /// where rows are short, on along those of the matrix beside it, whose pages are asked
     /// for by turns.
@@ -718,7 +718,7 @@ pub(super) trait Block {
     );
 }
 
-/// A block of whole lines that are written past the caches.
+/// A block of whole lines that are streamed.
 pub(super) trait StreamedBlock: Block {
     /// Where the rows or columns of such a panel begin.
     type Table: AsMut<[usize]>;
@@ -752,7 +752,7 @@ pub(super) unsafe fn transpose_panel_to_caches<B: Block>(
 ///
 /// There are at least as many of each as a block has. In each row as many elements as
 /// there are columns can be read, in each column as many as there are rows be written. Where
-/// it is written past the caches, columns begin where lines do. The
+/// it is streamed, columns begin where lines do. The
 /// CPU has the vectors of `B`.
 #[inline(always)]
 unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(

@@ -12,7 +12,7 @@
 //!
 //! A kernel is called with a strip, the places of its blocks in the order in which
 //! to visit them, and two pointers. Where [`BlockOp::goes_by_order`] says no, or
-//! when it writes past the caches, it finds the places itself and gets none. It may
+//! when it streams, it finds the places itself and gets none. It may
 //!
 //! - read the bytes in [`Strip::source_range`], counted from `source`,
 //! - write the bytes in [`Strip::destination_range`], counted from `destination`,
@@ -56,7 +56,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::convert::Conversion;
-use crate::cpu::{Level, Tier};
+use crate::cpu::{Core, Level, Tier};
 pub(crate) use crowded::ROOM;
 use vector::LINE;
 
@@ -267,7 +267,7 @@ pub(crate) struct Strip {
     pub(crate) column_stride: usize,
     pub(crate) pad: usize,
     /// How many columns the blocks of one more line have, none if 0. Only of copies and
-    /// deinterleaves without `pad`, and only for kernels that write past the caches, of a tier
+    /// deinterleaves without `pad`, and only for kernels that stream, of a tier
     /// that can.
     pub(crate) tail: usize,
     /// The byte that a fill writes.
@@ -277,16 +277,13 @@ pub(crate) struct Strip {
     /// How far it is from its source to that of the strip that mostly follows, where the
     /// source is no scratch memory. A hint.
     pub(crate) next: usize,
-    /// Both sides of what it is a part of are too large for the farther cache. A hint.
+    /// Both sides of what it is a part of are too large for L3. A hint.
     pub(crate) is_far: bool,
-    /// The source is in the farther cache, if anywhere, and larger panels of it are as well. A hint.
+    /// The source is in L3, if anywhere, and larger panels of it are as well. A hint.
     pub(crate) is_near: bool,
-    /// The second-level cache has no room for many lines that are powers of two from each other. A
-    /// hint.
-    pub(crate) has_few_ways: bool,
-    /// The CPU's prefetchers follow what is read of several pages at a time. A hint.
-    pub(crate) is_followed: bool,
-    /// Where it is written past the caches: one page of three of the destination is not. A hint.
+    /// What the caches and prefetchers are those of. A hint.
+    pub(crate) core: Core,
+    /// Where it is streamed: one page of three of the destination is not. A hint.
     pub(crate) pages_by_turns: bool,
 }
 
@@ -304,7 +301,7 @@ impl Strip {
         }
     }
 
-    /// The fewest bytes of a run of its [`tail`](Strip::tail), if the kernel of a tier past the caches
+    /// The fewest bytes of a run of its [`tail`](Strip::tail), if the streaming kernel of a tier
     /// knows one. In a line with a shorter run there may be more than one other, and it would part
     /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
     pub(crate) fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
@@ -354,7 +351,7 @@ impl Strip {
 
     /// Where its blocks begin, in an order without order.
     ///
-    /// Within the nearest caches prefetchers are in the way: runs of a few lines of cache
+    /// Within L1 and L2 prefetchers are in the way: runs of a few lines of cache
     /// at regular distances go at 60 % of the speed that the same runs have when
     /// they are visited in a random order (docs/performance.md has the figures).
     pub(crate) fn shuffled(&self) -> Vec<Place> {
@@ -444,7 +441,7 @@ impl Strip {
     }
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
-    /// a block, which have a line each, share a place of the nearest cache at least. Otherwise none.
+    /// a block, which have a line each, share a set of L1 at least. Otherwise none.
     pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
         let Some((width, ways)) = Self::element_of_transpose(op) else { return (0, 0) };
         let columns = self.columns / ways;
@@ -487,7 +484,7 @@ impl Strip {
     }
 
     /// Of a transpose: whether it goes along the columns, because these are further
-    /// from each other than the rows. Of what is far apart the nearest cache holds
+    /// from each other than the rows. Of what is far apart L1 holds
     /// few, as powers of two put all into the same few places.
     pub(crate) fn goes_by_columns(&self) -> bool {
         let distance = |stride: usize| stride.cast_signed().unsigned_abs();
@@ -637,7 +634,7 @@ fn narrow_bytes(columns: usize, bits: u32) -> Option<usize> {
 pub(crate) type Run =
     unsafe fn(strip: &Strip, order: &[Place], source: *const u8, destination: *mut u8);
 
-/// The kernel of a tier for an op. With `stream`, it writes past the caches
+/// The kernel of a tier for an op. With `stream`, it streams
 /// where it can.
 ///
 /// `None` where there is none: for widths and ways that no layout has had so
@@ -656,7 +653,7 @@ pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
     }
 }
 
-/// Makes what was written past the caches visible to whoever is told of it
+/// Makes what was streamed visible to whoever is told of it
 /// next.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,6 @@
 //! Pages of the destination by turns: one of three through the caches, the others past them.
 //!
-//! Where both sides have little more bytes than the farther cache has room for, memory and that
+//! Where both sides have little more bytes than L3 has room for, memory and that
 //! cache then take the stores together. By pages, because prefetchers follow what is stored
 //! through the caches to the end of its page, and should find no line there that is not.
 //!
@@ -35,7 +35,7 @@ const AT_ONCE: usize = 8;
 /// the next one.
 const RUN: usize = 2048;
 
-/// The source is fetched into the second-level cache so many bytes ahead, where what is made at
+/// The source is fetched into L2 so many bytes ahead, where what is made at
 /// once is in one piece there.
 const AHEAD: usize = 4 * PAGE;
 

@@ -7,7 +7,7 @@ use relayout_testing::{Buffer, noise};
 
 use super::vector::LINE;
 use super::{BlockOp, Place, Run, Strip, fence, kernel, next_random};
-use crate::cpu::Tier;
+use crate::cpu::{Core, Tier};
 
 /// So many strips, each in all tiers by both kinds of stores.
 const STRIPS: usize = 3000;
@@ -108,8 +108,7 @@ impl Random {
             column_stride,
             is_far: self.one_in(2),
             is_near: self.one_in(2),
-            has_few_ways: self.one_in(2),
-            is_followed: !self.one_in(4),
+            core: self.pick(&[Core::Intel, Core::Intel, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         }
     }
@@ -176,8 +175,7 @@ impl Random {
         strip.is_shuffled = self.one_in(2);
         strip.is_far = self.one_in(2);
         strip.is_near = self.one_in(2);
-        strip.has_few_ways = self.one_in(2);
-        strip.is_followed = self.one_in(2);
+        strip.core = self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]);
         strip.pages_by_turns = self.one_in(2);
         let (run_read, run_made) = (columns * word, columns * made);
         match op {
@@ -337,7 +335,7 @@ fn transposes_along_rows_are_the_same() {
     }
 }
 
-/// Transposes whose columns share a few places of the nearest cache, of which blocks are made apart.
+/// Transposes whose columns share a few sets of L1, of which blocks are made apart.
 #[test]
 fn crowded_columns_are_the_same() {
     let mut random = Random(4);

@@ -1,4 +1,4 @@
-//! Rows that go on from block to block and are made several at a time, past the caches.
+//! Rows that go on from block to block and are made several at a time, streamed.
 //!
 //! Words that hold an element of each of some rows are taken apart a line of every row at a time.
 //! Where the rows do not begin at lines of the caches, what is streamed is made of two lines of a
@@ -31,7 +31,7 @@ use super::{BlockOp, Runs, Strip, scalar};
 pub(super) const MOST: usize = 4;
 
 /// So many bytes of a row are made, then as many of the other rows. With fewer, the line before them
-/// is made a second time more often; with more, what was fetched into the nearest cache is gone when
+/// is made a second time more often; with more, what was fetched into L1 is gone when
 /// its turn comes.
 const AT_ONCE: usize = 1024;
 
@@ -206,8 +206,8 @@ impl JoinedRows {
             }
         }
         if is_last {
-            // SAFETY: the rows, and their last whole lines.
-            unsafe { self.end::<R, V, WAYS>(strip, row, before, fetching, (source, destination)) };
+            // SAFETY: the rows.
+            unsafe { self.end::<R, V, WAYS>(strip, row, fetching, (source, destination)) };
         }
     }
 
@@ -291,7 +291,8 @@ impl JoinedRows {
         firsts
     }
 
-    /// Writes what is left of rows behind their last whole lines, which are those `before`.
+    /// Writes what is left of rows behind their last whole lines. These are made again: were they
+    /// kept for this, they would be stored to the stack time and again among the lines that are streamed.
     ///
     /// # Safety
     ///
@@ -301,17 +302,22 @@ impl JoinedRows {
         &self,
         strip: &Strip,
         row: Number,
-        before: [V; WAYS],
         fetching: &mut Fetching,
         (source, destination): (*const u8, *mut u8),
     ) {
         let Runs { count, stride, .. } = self.runs;
         let (from, to) = self.joined.block(strip, row, source, destination);
         let left = self.rest % LINE;
+        let last_block = from.wrapping_add(self.whole.wrapping_mul(self.step));
+        let ended = match self.rest.checked_sub(left + LINE) {
+            Some(at) => last_block.wrapping_add(at * WAYS),
+            None => last_block.wrapping_sub(self.step).wrapping_add((self.bytes - LINE) * WAYS),
+        };
+        // SAFETY: the words of the last whole line of each row, which has one at least.
+        let before = unsafe { R::vectors::<V>(ended) };
         let mut last = before;
         if left > 0 {
-            let from = from.wrapping_add(self.whole.wrapping_mul(self.step));
-            let from = from.wrapping_add((self.rest - left) * WAYS);
+            let from = last_block.wrapping_add((self.rest - left) * WAYS);
             // SAFETY: the words of the last elements, of a block that has those of a vector.
             last = unsafe { R::ends::<V>(from, left) };
             // With those that a block has behind them.

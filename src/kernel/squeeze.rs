@@ -12,7 +12,7 @@ use super::scalar;
 use super::vector::{LINE, Vector};
 use super::{Place, Strip};
 
-/// How many bytes of a row [`Squeeze`] reads before the next one past the caches, half as many
+/// How many bytes of a row [`Squeeze`] reads before the next one where it streams, half as many
 /// within them, and [`Unsqueeze`] writes.
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;

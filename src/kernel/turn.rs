@@ -66,7 +66,7 @@ impl<
 }
 
 /// The same of as many rows and columns as a line of cache has elements, which are
-/// written past the caches.
+/// streamed.
 pub(super) struct Lines<
     V,
     const LANES: usize,
@@ -286,7 +286,7 @@ unsafe fn transpose_vectors<
 pub(super) struct Square([u8; LINE * LINE]);
 
 /// Transposes rows and columns that are a line of cache each, so that every line is
-/// visited once: where rows or columns are powers of two apart, the nearest cache holds
+/// visited once: where rows or columns are powers of two apart, L1 holds
 /// no more than a few of them.
 ///
 /// # Safety
@@ -432,7 +432,7 @@ unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool, L: ahea
     }
 }
 
-/// Writes a line, past the caches if `stream` says so, which it may where `STREAM` does.
+/// Writes a line, streaming if `stream` says so, which it may where `STREAM` does.
 ///
 /// # Safety
 ///

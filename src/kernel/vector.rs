@@ -54,7 +54,7 @@ pub(super) trait Vector: Copy {
     /// `BYTES` bytes can be written.
     unsafe fn store(self, to: *mut u8);
 
-    /// Stores past the caches, where there is an instruction for that.
+    /// Stores past the caches (a streaming, non-temporal store), where there is an instruction for that.
     ///
     /// # Safety
     ///
@@ -133,7 +133,7 @@ pub(super) unsafe fn load_end<V: Vector>(end: *const u8, count: usize) -> V {
     last.join(unsafe { V::splat(0) }, count)
 }
 
-/// Stores, past the caches where `STREAM` says so.
+/// Stores, streaming where `STREAM` says so.
 ///
 /// # Safety
 ///

@@ -28,10 +28,11 @@ pub(super) struct Ahead {
     /// Past the caches only: whether the source is in memory; otherwise nothing is fetched, but
     /// by [`fetch_once`](Ahead::fetch_once), [`fetch_lines`](Ahead::fetch_lines) and for the
     /// shortest vectors. And how far ahead is what is fetched from there, twice, as the
-    /// second-level cache does not take all that it is asked for.
+    /// L2 does not take all that it is asked for.
     is_far: bool,
     far: usize,
     again: usize,
+    outruns_streams: bool,
 }
 
 impl Ahead {
@@ -41,7 +42,7 @@ impl Ahead {
         Self { near, ..Self::default() }
     }
 
-    /// The distances past the caches, each rounded up to a multiple of `step`.
+    /// The distances where it is streamed, each rounded up to a multiple of `step`.
     #[inline(always)]
     pub(super) fn by_steps(strip: &Strip, step: usize) -> Self {
         let step = step.max(1);
@@ -68,7 +69,21 @@ impl Ahead {
         V::prefetch::<1>(at.wrapping_add(self.near));
     }
 
-    /// The same, past the caches, where lines are made in memory: what they are made of is
+    /// The same in loops that do little more than stream. Asking several times keeps a core back that
+    /// outruns its stores.
+    #[inline(always)]
+    pub(super) fn fetch_paced<V: Vector>(self, at: *const u8) {
+        if V::BYTES >= LINE / 2 && self.is_far && self.outruns_streams {
+            for _ in 0..PACE * V::BYTES / LINE {
+                V::prefetch::<2>(at.wrapping_add(self.far));
+                V::prefetch::<2>(at.wrapping_add(self.again));
+                V::prefetch::<1>(at.wrapping_add(self.near));
+            }
+        }
+        self.fetch::<V, true>(at);
+    }
+
+    /// The same, streaming, where lines are made in memory: what they are made of is
     /// asked for once, and wherever it is.
     #[inline(always)]
     pub(super) fn fetch_once<V: Vector>(self, at: *const u8) {
@@ -76,7 +91,7 @@ impl Ahead {
         V::prefetch::<1>(at.wrapping_add(self.near));
     }
 
-    /// Fetches what is ahead of so many lines past the caches, wherever it is, from memory twice.
+    /// Fetches what is ahead of so many lines that are streamed, wherever it is, from memory twice.
     #[inline(always)]
     pub(super) fn fetch_lines<V: Vector>(self, lines: usize, at: *const u8) {
         for line in 0..lines {
@@ -149,6 +164,9 @@ pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 const AGAIN_AHEAD: usize = 16384;
 
+/// So many times more than once all three are asked for, for each line, where a core is to be kept back.
+const PACE: usize = 2;
+
 /// The same two where prefetchers follow, which see to the rest; and twice as far where the blocks of a
 /// line are no more bytes than this, as they do not follow from one line to the next.
 const FAR_FOLLOWED: usize = 4096;
@@ -159,7 +177,7 @@ const SHORT_LINE: usize = 32 << 10;
 /// cache, and into the second one for the last time and for the first.
 #[inline(always)]
 fn distances(strip: &Strip, block: usize) -> [usize; 3] {
-    if !strip.is_followed {
+    if !strip.core.follows_pages() {
         return [NEAR_AHEAD, AGAIN_AHEAD, FAR_AHEAD];
     }
     let is_short = strip.blocks.saturating_mul(block) <= SHORT_LINE && strip.lines > 1;
@@ -227,6 +245,7 @@ impl<const STREAM: bool> Iterator for Blocks<'_, STREAM> {
             is_far: strip.is_far,
             far: self.far.from(self.block, strip.blocks),
             again: self.again.from(self.block, strip.blocks),
+            outruns_streams: strip.core.outruns_streams(),
         };
         self.block += 1;
         Some(place)

@@ -656,7 +656,7 @@ fn bytes(bits: u64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Maker;
+    use crate::cpu::Core;
 
     fn elements(source_bits: u32, destination_bits: u32) -> Elements {
         let (truth, source_end) = (false, 1 << 40);
@@ -668,8 +668,7 @@ mod tests {
             fill: 0,
             stores: Stores {
                 tier: Tier::SCALAR,
-                maker: Maker::Other,
-                has_few_ways: false,
+                core: Core::Zen5,
                 asked: Some(false),
                 both_bytes: 0,
                 all_bytes: 0,

@@ -21,7 +21,7 @@ const CALL: u64 = 10_000;
 const BLOCK: u64 = 3_500;
 /// A byte that is moved by vectors.
 const BYTE: u64 = 25;
-/// A line that is not written past the caches, where those beside it are.
+/// A line that is not streamed, where those beside it are.
 const KEPT_LINE: u64 = 50_000;
 /// What is squeezed goes through memory, a stretch at a time.
 const STRETCH: u64 = 30_000;
@@ -31,7 +31,7 @@ const ENDS: u64 = 6_000;
 const RUN_OF_STAGE: u64 = 8_000;
 /// A word of a matrix that is narrower than a vector.
 const WORD: u64 = 400;
-/// Rows or columns that are multiples of so many bytes apart fall into few sets of the nearest cache,
+/// Rows or columns that are multiples of so many bytes apart fall into few sets of L1,
 /// of which a square of bytes has the most. Blocks of such columns are made apart; such rows drive
 /// each other out before they are read.
 const CROWDED_BYTES: usize = 2048;
@@ -42,7 +42,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     if let Some(hop) = &leaf.hop {
         let first = cost(&hop.first, stores.into_scratch())?;
         let second = cost(&hop.second, stores.out_of_scratch())?;
-        // In the nearest cache both take less.
+        // In L1 both take less.
         return (first.checked_add(second)? / 10 * 9).checked_mul(calls);
     }
     let (strip, op) = (&leaf.strip, leaf.op);
@@ -109,7 +109,7 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     let moved = by_squares(by_squares(moved, rows)?, columns)?;
     let crowd = if width < 4 { CROWDED_BYTES } else { CROWDED };
     let is_crowded = |stride: usize| stride.is_multiple_of(crowd);
-    let stays = !stores.past_the_caches(leaf.op, strip);
+    let stays = !stores.streams(leaf.op, strip);
     let times = if stays && is_crowded(strip.row_stride) {
         6
     } else if stays && is_crowded(strip.column_stride) {
@@ -122,7 +122,7 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     moved.checked_mul(times)
 }
 
-/// Whether it fills runs that are no whole lines, beside what is written past the caches.
+/// Whether it fills runs that are no whole lines, beside what is streamed.
 fn keeps_lines(leaf: &Leaf, stores: Stores) -> bool {
     leaf.op == BlockOp::Fill && stores.of_runs() && !leaf.strip.columns.is_multiple_of(LINE)
 }

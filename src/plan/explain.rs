@@ -45,7 +45,7 @@ pub struct Explanation {
     pub tier: Tier,
     /// What is written where there is no element.
     pub padding: Padding,
-    /// Whether kernels write past the caches.
+    /// Whether kernels write by streaming stores, past the caches.
     pub streaming: bool,
     /// How often the data is passed over: once, or where some of it goes through scratch memory
     /// from one kernel to another, twice.
@@ -76,7 +76,7 @@ pub struct Part {
     /// The name of the kernel: its tier and its op, and between them or behind it the
     /// op that brings the source into scratch memory, or the destination out of it.
     pub kernel: String,
-    /// Bytes of scratch memory, in the nearest cache, that a call goes through.
+    /// Bytes of scratch memory, in L1, that a call goes through.
     pub scratch_bytes: usize,
     /// Whether it is one of two passes.
     pub pass: Pass,

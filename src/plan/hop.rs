@@ -1,4 +1,4 @@
-//! Two passes, through memory that the nearest cache holds.
+//! Two passes, through memory that L1 holds.
 //!
 //! Kernels make words of rows, or turn rows into columns. What wants both, because a word
 //! has elements of one dimension and another dimension is contiguous in host memory, no

@@ -40,7 +40,7 @@ use side::{Side, Window};
 use stores::Stores;
 use threads::Shares;
 
-use crate::cpu::{self, Maker, Tier};
+use crate::cpu::{Core, Tier};
 use crate::drive::{self, Program};
 use crate::element::ElementType;
 use crate::error::{BufferError, Error, Side as Which};
@@ -166,10 +166,10 @@ impl PlanBuilder {
         PlanBuilder { padding, ..self }
     }
 
-    /// Writes past the caches, or never does, whatever the size: for who knows
+    /// Streams, which is to write past the caches, or never does, whatever the size: for who knows
     /// whether the destination is read again soon, or was written lately. Otherwise the
     /// size decides, and of arrays of some megabytes a part goes either way. Tiers that
-    /// have no such stores do not write past the caches in any case.
+    /// have no such stores do not stream in any case.
     #[must_use]
     pub fn streaming(self, streaming: bool) -> Self {
         PlanBuilder { stream: Some(streaming), ..self }
@@ -280,8 +280,7 @@ impl PlanBuilder {
         let both_bytes = source_bytes.saturating_add(destination_bytes);
         let stores = Stores {
             tier,
-            maker: Maker::here(),
-            has_few_ways: cpu::has_few_ways(),
+            core: Core::here(),
             asked,
             both_bytes,
             all_bytes: both_bytes,

@@ -2,7 +2,7 @@
 //!
 //! Nests that go on beside each other (whole tiles of a row, the ragged rest of
 //! it, the padding behind that) share the loops around them, so a run visits
-//! memory once: in the order of the destination, but past the caches in that of the
+//! memory once: in the order of the destination, but what is streamed in that of the
 //! source.
 
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub(crate) struct Call {
     pub(crate) stages: Stages,
 }
 
-/// The tree of all leaves, and whether any of them is written past the caches.
+/// The tree of all leaves, and whether any of them is streamed.
 /// `None` where it would leave the buffers, which have these lengths in bytes.
 pub(super) fn program(
     mut leaves: Vec<Leaf>,
@@ -130,21 +130,21 @@ fn loops_around(leaf: &Leaf, strip: &Strip) -> Option<Vec<Loop>> {
     Some(loops)
 }
 
-/// Whether a kernel of a leaf writes past the caches.
+/// Whether a kernel of a leaf streams.
 fn streams(leaf: &Leaf, stores: Stores) -> bool {
     match &leaf.hop {
         Some(hop) => hop.second.iter().any(|leaf| streams(leaf, stores.out_of_scratch())),
         None => {
             let last = leaf.stages.destination.as_ref().map_or(leaf.op, |stage| stage.op);
-            stores.past_the_caches(last, &leaf.strip)
+            stores.streams(last, &leaf.strip)
         }
     }
 }
 
-/// Whether the kernel of a leaf writes past the caches: not into scratch memory.
-fn past_the_caches(leaf: &Leaf, stores: Stores) -> bool {
+/// Whether the op of a leaf streams: not into scratch memory.
+fn op_streams(leaf: &Leaf, stores: Stores) -> bool {
     match &leaf.stages.destination {
-        None => stores.past_the_caches(leaf.op, &leaf.strip),
+        None => stores.streams(leaf.op, &leaf.strip),
         Some(_) => false,
     }
 }
@@ -333,7 +333,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 });
                 continue;
             }
-            let stream = past_the_caches(&first, stores);
+            let stream = op_streams(&first, stores);
             if stream {
                 take_tail(&mut first, &mut rest, stores.tier);
             }
@@ -349,15 +349,14 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 strip.next = usize::try_from(bytes).unwrap_or_default();
                 strip.is_far = stores.are_far();
                 strip.is_near = stores.are_near();
-                strip.has_few_ways = stores.has_few_ways;
-                strip.is_followed = stores.are_followed();
+                strip.core = stores.core;
             }
             strip.pages_by_turns = stream && stores.by_turns(op);
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel::kernel(stage.op, stores.tier, false)?);
             }
             if let Some(stage) = &mut stages.destination {
-                let stream = stores.past_the_caches(stage.op, &strip);
+                let stream = stores.streams(stage.op, &strip);
                 stage.run = Some(kernel::kernel(stage.op, stores.tier, stream)?);
             }
             let order = match op.goes_by_order() && !stream {
@@ -389,7 +388,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
 }
 
 /// Takes the leaf whose kernel goes on with the lines of another one, in shorter runs, if it is
-/// among some: what is written past the caches then needs not end between the two.
+/// among some: what is streamed then needs not end between the two.
 fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>, tier: Tier) {
     let found =
         others.iter().enumerate().find_map(|(i, tail)| Some((i, steps_to_tail(leaf, tail, tier)?)));
@@ -478,13 +477,12 @@ fn is_padding(leaf: &Leaf) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Maker;
+    use crate::cpu::Core;
     use crate::{PlanBuilder, Shape};
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
-        maker: Maker::Other,
-        has_few_ways: false,
+        core: Core::Zen5,
         asked: Some(false),
         both_bytes: 0,
         all_bytes: 0,
@@ -512,12 +510,11 @@ mod tests {
 
     #[test]
     fn size_decides_on_the_order_of_blocks() {
-        let call_by = |maker: Maker, both_bytes: u64| {
+        let call_by = |core: Core, both_bytes: u64| {
             let tier = Tier::best();
             let stores = Stores {
                 tier,
-                maker,
-                has_few_ways: false,
+                core,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,
@@ -537,7 +534,7 @@ mod tests {
                 call.strip.is_far,
             )
         };
-        let call = |both_bytes: u64| call_by(Maker::Other, both_bytes);
+        let call = |both_bytes: u64| call_by(Core::Zen5, both_bytes);
         let mib = 1 << 20;
         let (sorted, order, streams, ..) = call(mib);
         assert!(order != sorted && order.len() == sorted.len() && !streams);
@@ -554,7 +551,7 @@ mod tests {
             assert!(order.is_empty());
         }
         for (both_bytes, expected) in [(40 * mib - 1, false), (40 * mib, true)] {
-            let (_, _, streams, by_turns, _) = call_by(Maker::Intel, both_bytes);
+            let (_, _, streams, by_turns, _) = call_by(Core::Intel, both_bytes);
             assert_eq!((streams, by_turns), (expected, false), "{both_bytes} bytes");
         }
     }

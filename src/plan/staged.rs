@@ -1,5 +1,5 @@
 //! Packed elements, and those of another type, through a strip of memory that the
-//! nearest cache holds.
+//! L1 holds.
 //!
 //! Where neighbours share bytes on one side and go apart on the other, kernels have
 //! nothing to hold on to: they know bytes and the TPU's words. So such a side is
@@ -19,7 +19,7 @@ use crate::convert::Conversion;
 use crate::kernel::{BlockOp, Run, Runs};
 
 /// What is widened at a time: with what it is read from and written to, less than the
-/// nearest cache holds.
+/// L1 holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 
 /// The same for conversions, which are quick enough for reading and writing to take

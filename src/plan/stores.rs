@@ -1,21 +1,21 @@
-//! Which kernels write past the caches.
+//! Which kernels stream.
 //!
-//! Past the caches means that the lines of the destination are not read before
-//! they are written, which saves a third of what has to be moved; and that they
+//! Streaming (non-temporal) stores go past the caches: the lines of the destination are not read
+//! before they are written, which saves a third of what has to be moved; and they
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
 use crate::Tier;
-use crate::cpu::Maker;
+use crate::cpu::Core;
 use crate::kernel::{BlockOp, ROOM, Strip};
 
-/// From so many bytes on both sides together, runs are written past the caches:
+/// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
-/// On CPUs of Intel, whose farther cache is larger, and as fast past the caches as through it.
+/// On server CPUs of Intel, whose L3 is larger, and where streaming is no faster than going through it.
 const RUNS_INTEL: u64 = 40 << 20;
 
-/// With fewer bytes than this on both sides together, the farther cache has room for the
+/// With fewer bytes than this on both sides together, L3 has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
 /// then.
 const FAR: u64 = 24 << 20;
@@ -24,32 +24,32 @@ const FAR: u64 = 24 << 20;
 /// takes it while memory takes the others.
 const BY_TURNS: u64 = 19 << 20;
 
-/// With more bytes than this on both sides together, the second-level cache has no room for
-/// them, and blocks that are not written past the caches are visited in the order of the
+/// With more bytes than this on both sides together, L2 has no room for
+/// them, and blocks that are not streamed are visited in the order of the
 /// destination, which prefetchers can follow; otherwise shuffled.
 const SHUFFLED: u64 = 1 << 20;
 
-/// From so many bytes on both sides together, transposes are written past the caches.
+/// From so many bytes on both sides together, transposes are streamed.
 const TRANSPOSES: u64 = 11 << 20;
 
 /// Where their columns are not whole lines, these are made in memory first, and that is slower than
-/// the farther cache.
+/// L3.
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
-/// Columns that share few places of the nearest cache drive each other out, and in the portable tier,
+/// Columns that share few sets of L1 drive each other out, and in the portable tier,
 /// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
 /// together they are visited shuffled, where the kernel does not make them apart; from it on,
-/// where they are whole lines, written past the caches.
+/// where they are whole lines, streamed.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 
 /// Columns of less than words are crowded at multiples of so many bytes, and any in the portable tier.
 const CROWDED: usize = 2048;
 const CROWDED_PORTABLE: usize = LINE;
 
-/// Padding of fewer bytes beside each other is not written past the caches.
+/// Padding of fewer bytes beside each other is not streamed.
 const FILLS: usize = 256;
 
-/// From scratch memory, which is made little by little, are written past the caches: columns that
+/// From scratch memory, which is made little by little, are streamed: columns that
 /// begin at lines, and runs of so many bytes.
 pub(super) const LINE: usize = 64;
 const FROM_SCRATCH: usize = 512;
@@ -59,9 +59,7 @@ const FROM_SCRATCH: usize = 512;
 pub(super) struct Stores {
     /// What makes the stores.
     pub(super) tier: Tier,
-    pub(super) maker: Maker,
-    /// The second-level cache has few ways.
-    pub(super) has_few_ways: bool,
+    pub(super) core: Core,
     /// What the caller wants, or the tier can only do.
     pub(super) asked: Option<bool>,
     /// The bytes of source and destination together.
@@ -89,49 +87,44 @@ impl Stores {
         Stores { from_scratch: true, ..self }
     }
 
-    /// Whether runs are written past the caches.
+    /// Whether runs are streamed.
     pub(super) fn of_runs(self) -> bool {
-        let limit = match self.maker {
-            Maker::Intel => RUNS_INTEL,
-            Maker::Other => RUNS,
+        let limit = match self.core {
+            Core::Intel => RUNS_INTEL,
+            Core::Zen4 | Core::Zen5 => RUNS,
         };
         self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
-    /// Whether an op that writes past the caches leaves out some pages. Who asks for such stores
+    /// Whether an op that streams leaves out some pages. Who asks for such stores
     /// gets them for all of them.
     pub(super) fn by_turns(self, op: BlockOp) -> bool {
         let has_room = self.both_bytes < BY_TURNS && !self.are_far();
         self.asked.is_none() && has_room && op.goes_by_order()
     }
 
-    /// Whether the sides are too large for the farther cache.
+    /// Whether the sides are too large for L3.
     pub(super) fn are_far(self) -> bool {
         self.all_bytes >= FAR && !self.from_scratch
     }
 
-    /// Whether the farther cache has the source, and prefetchers do not follow it.
+    /// Whether L3 has the source, and prefetchers do not follow it.
     pub(super) fn are_near(self) -> bool {
-        self.all_bytes < FAR && !self.from_scratch && !self.are_followed()
+        self.all_bytes < FAR && !self.from_scratch && !self.core.follows_pages()
     }
 
-    /// Whether prefetchers follow what is read of several pages at a time.
-    pub(super) fn are_followed(self) -> bool {
-        self.maker == Maker::Intel
-    }
-
-    /// Whether blocks that are not written past the caches are visited shuffled.
+    /// Whether blocks that are not streamed are visited shuffled.
     pub(super) fn are_shuffled(self) -> bool {
         self.both_bytes <= SHUFFLED
     }
 
-    /// Whether the columns of a transpose share few places of the nearest cache.
+    /// Whether the columns of a transpose share few sets of L1.
     fn is_crowded(self, strip: &Strip) -> bool {
         let distance = if self.tier == Tier::PORTABLE { CROWDED_PORTABLE } else { CROWDED };
         strip.column_stride.is_multiple_of(distance)
     }
 
-    /// Whether a transpose is written past the caches.
+    /// Whether a transpose is streamed.
     fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
         // What padding goes on with has columns that are no whole lines.
         let (rows, columns) = strip.crowds(op);
@@ -140,13 +133,14 @@ impl Stores {
         let has_ordinary = are_made_apart && rows <= ROOM;
         // Of few columns that lie together, each line is far from the one before it, on both sides.
         let is_scattered = rows > ROOM && strip.columns < ROOM;
+        let has_few_ways = self.core.has_few_ways();
         let limit = if !strip.has_columns_of_lines(op) {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
-        } else if self.has_few_ways && has_ordinary {
+        } else if has_few_ways && has_ordinary {
             RUNS
-        } else if columns >= ROOM || self.has_few_ways && is_scattered {
+        } else if columns >= ROOM || has_few_ways && is_scattered {
             CROWDED_TRANSPOSES
         } else {
             TRANSPOSES
@@ -154,17 +148,17 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= limit)
     }
 
-    /// Whether the squares of a transpose that is not written past the caches are visited
+    /// Whether the squares of a transpose that is not streamed are visited
     /// shuffled.
     pub(super) fn of_shuffled_squares(self, op: BlockOp, strip: &Strip) -> bool {
         let is_crowded = self.is_crowded(strip) || strip.crowds(op).1 >= ROOM;
         self.are_shuffled() || is_crowded && self.both_bytes < CROWDED_TRANSPOSES
     }
 
-    /// Whether the kernel of a strip, or of a stage of it, writes past the caches.
-    pub(super) fn past_the_caches(self, op: BlockOp, strip: &Strip) -> bool {
+    /// Whether the kernel of a strip, or of a stage of it, streams.
+    pub(super) fn streams(self, op: BlockOp, strip: &Strip) -> bool {
         match op {
-            // Element by element, and never past the caches.
+            // Element by element, and never streamed.
             BlockOp::Transpose { bits: 128 }
             | BlockOp::Strided { .. }
             | BlockOp::Widen { .. }
@@ -197,8 +191,7 @@ mod tests {
             let all_bytes = both_bytes << 20;
             let stores = Stores {
                 tier,
-                maker: Maker::Other,
-                has_few_ways: false,
+                core: Core::Zen5,
                 asked,
                 both_bytes: all_bytes,
                 all_bytes,
@@ -221,8 +214,7 @@ mod tests {
         let of = |tier, both_bytes, (rows, column_stride)| {
             let stores = Stores {
                 tier,
-                maker: Maker::Other,
-                has_few_ways: false,
+                core: Core::Zen5,
                 asked: None,
                 both_bytes,
                 all_bytes: both_bytes,
@@ -230,7 +222,7 @@ mod tests {
             };
             let strip = Strip { rows, columns: 16, column_stride, ..Strip::default() };
             let op = BlockOp::Transpose { bits: 32 };
-            let stream = stores.past_the_caches(op, &strip);
+            let stream = stores.streams(op, &strip);
             (stream, !stream && stores.of_shuffled_squares(op, &strip))
         };
         // Which of the two, for columns at any distance, at lines and at 2 KiB.
@@ -261,20 +253,19 @@ mod tests {
 
     #[test]
     fn few_ways_decide_on_columns_made_apart_and_scattered_lines() {
-        let limit = |has_few_ways, strip: Strip| {
+        let limit = |core, strip: Strip| {
             let op = BlockOp::Transpose { bits: 32 };
             let is_streamed = |mib: &u64| {
                 let both_bytes = mib << 20;
                 let stores = Stores {
                     tier: Tier::best(),
-                    maker: Maker::Other,
-                    has_few_ways,
+                    core,
                     asked: None,
                     both_bytes,
                     all_bytes: both_bytes,
                     from_scratch: false,
                 };
-                stores.past_the_caches(op, &strip)
+                stores.streams(op, &strip)
             };
             (1..20).find(is_streamed)
         };
@@ -306,9 +297,13 @@ mod tests {
         for (strip, expected) in
             [(plain, [11, 11]), (apart, [3, 14]), (both, [3, 3]), (scattered, [3, 3])]
         {
-            assert_eq!([limit(false, strip), limit(true, strip)], expected.map(Some), "{strip:?}");
+            assert_eq!(
+                [Core::Zen5, Core::Zen4].map(|core| limit(core, strip)),
+                expected.map(Some),
+                "{strip:?}"
+            );
         }
         let few = Strip { destination_line: page + 1024, ..scattered };
-        assert_eq!([limit(false, few), limit(true, few)], [Some(11), Some(3)]);
+        assert_eq!([Core::Zen5, Core::Zen4].map(|core| limit(core, few)), [Some(11), Some(3)]);
     }
 }
