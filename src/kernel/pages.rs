@@ -82,11 +82,12 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     // Lines that are done side by side, a block of each; otherwise line after line.
     let side_by_side = if !in_one_piece::<A, WAYS>() {
         (is_narrow || is_nearer).then_some(lines.count)
-    } else if is_beside && is_nearer && distance(row_step) >= PAGE {
-        Some(RUN / row_bytes)
     } else {
+        let has_pages = is_nearer && distance(row_step) >= PAGE;
+        let in_run = RUN.checked_div(row_bytes).filter(|&count| has_pages && count > 1);
         // Rows of two blocks: of one after the other, each would be half of every page.
-        (is_beside && A::TO_ROWS && lines.count == 2).then_some(2)
+        let halves = (A::TO_ROWS && lines.count == 2).then_some(2);
+        in_run.or(halves).filter(|_| is_beside)
     };
     let Some(at_once) = side_by_side.filter(|&count| count > 1) else {
         // Where two blocks make a page, to which they go in several lines soon after each other, whole

@@ -220,7 +220,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             let bytes = stretch.0.as_ptr().cast();
             let at = part.start(strip.destination_line, strip.destination_step, WAYS);
             let to = destination.wrapping_add(at);
-            // SAFETY: the stretch holds `length` bytes in each row; their words, and the
+            // SAFETY: the stretch holds the columns of these blocks in each row; their words, and the
             // padding behind the last ones, are in the destination.
             match WAYS {
                 1 => {

@@ -158,8 +158,8 @@ impl Further {
     }
 }
 
-/// How many bytes ahead of those that are streamed the source is fetched into the nearest
-/// cache, and into the second one, which asks memory for more lines at a time.
+/// How many bytes ahead of those that are streamed the source is fetched into L1,
+/// and into L2, which asks memory for more lines at a time.
 pub(super) const NEAR_AHEAD: usize = 4096;
 const FAR_AHEAD: usize = 32768;
 const AGAIN_AHEAD: usize = 16384;
@@ -173,8 +173,8 @@ const FAR_FOLLOWED: usize = 4096;
 const AGAIN_FOLLOWED: usize = 2048;
 const SHORT_LINE: usize = 32 << 10;
 
-/// How far ahead the source of a strip is fetched, whose blocks have so many bytes: into the nearest
-/// cache, and into the second one for the last time and for the first.
+/// How far ahead the source of a strip is fetched, whose blocks have so many bytes: into L1,
+/// and into L2 for the last time and for the first.
 #[inline(always)]
 fn distances(strip: &Strip, block: usize) -> [usize; 3] {
     if !strip.core.follows_pages() {

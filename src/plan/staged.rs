@@ -1,4 +1,4 @@
-//! Packed elements, and those of another type, through a strip of memory that the
+//! Packed elements, and those of another type, through a strip of memory that
 //! L1 holds.
 //!
 //! Where neighbours share bytes on one side and go apart on the other, kernels have
@@ -18,7 +18,7 @@ use super::nest::{Loop, Nest};
 use crate::convert::Conversion;
 use crate::kernel::{BlockOp, Run, Runs};
 
-/// What is widened at a time: with what it is read from and written to, less than the
+/// What is widened at a time: with what it is read from and written to, less than
 /// L1 holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 

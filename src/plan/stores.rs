@@ -12,7 +12,7 @@ use crate::kernel::{BlockOp, ROOM, Strip};
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
-/// On server CPUs of Intel, whose L3 is larger, and where streaming is no faster than going through it.
+/// On CPUs of Intel, whose L3 is larger, and where streaming is no faster than going through it.
 const RUNS_INTEL: u64 = 40 << 20;
 
 /// With fewer bytes than this on both sides together, L3 has room for the
