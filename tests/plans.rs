@@ -470,6 +470,20 @@ fn is_of_intel() -> bool {
     false
 }
 
+/// Whether the CPU is one of AMD of family 0x17 or 0x19, whose L2 has few ways: crowded columns are made
+/// apart there and not streamed.
+fn is_up_to_zen4() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let is_of_amd = std::arch::x86_64::__cpuid(0).ebx == u32::from_le_bytes(*b"Auth");
+        let signature = std::arch::x86_64::__cpuid(1).eax;
+        // Base family 15, and the extended family 8 or 10.
+        is_of_amd && [0x8f, 0xaf].contains(&(signature >> 16 & 0xff0 | signature >> 8 & 0xf))
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Of so many bytes some pages are written through the caches, others past them; but on CPUs of Intel.
 #[test]
 fn pages_through_the_caches_and_past_them() {
@@ -495,25 +509,24 @@ fn pages_through_the_caches_and_past_them() {
 }
 
 /// Transposes that L1 and L2 have no room for, and where few sets of these are for all. With columns
-/// at a power of two it goes by the CPU which stores they have.
+/// at a power of two it goes by the CPU.
 #[test]
 fn swapped_dimensions_within_l3() {
     for (from, to, streams) in [
-        ("f32[800,610]", "f32[800,610]{0,1}", Some(false)),
-        ("f32[512,512]", "f32[512,512]{0,1}", Some(false)),
-        ("f32[1000,700]", "f32[1000,700]{0,1}", Some(false)),
-        ("f32[1024,700]", "f32[1024,700]{0,1}", None),
-        ("u8[4096,180]", "u8[4096,180]{0,1}", Some(false)),
-        ("f32[1300,1250]", "f32[1300,1250]{0,1}", Some(false)),
-        ("f32[1312,1250]", "f32[1312,1250]{0,1}", Some(true)),
-        ("f32[1600,1550]", "f32[1600,1550]{0,1}", Some(true)),
-        ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", Some(false)),
+        ("f32[800,610]", "f32[800,610]{0,1}", false),
+        ("f32[512,512]", "f32[512,512]{0,1}", false),
+        ("f32[1000,700]", "f32[1000,700]{0,1}", false),
+        ("f32[1024,700]", "f32[1024,700]{0,1}", !is_up_to_zen4()),
+        ("u8[4096,180]", "u8[4096,180]{0,1}", false),
+        ("f32[1300,1250]", "f32[1300,1250]{0,1}", false),
+        ("f32[1312,1250]", "f32[1312,1250]{0,1}", true),
+        ("f32[1600,1550]", "f32[1600,1550]{0,1}", true),
+        ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", false),
     ] {
         let (from, to) = (shape(from), shape(to));
         let plan = PlanBuilder::new().tier(Tier::best()).between(&from, &to).unwrap();
         let can = cfg!(target_arch = "x86_64") && Tier::best() != Tier::PORTABLE;
-        let is_expected = streams.is_none_or(|streams| plan.explain().streaming == streams);
-        assert!(!can || is_expected, "{}", plan.explain());
+        assert!(!can || plan.explain().streaming == streams, "{}", plan.explain());
         check_by_size(&from, &to, &[(0, 0), (3, 36)]);
     }
 }

@@ -374,12 +374,23 @@ mod tests {
 
         let mut memory = Aligned([0; 4096]);
         let (source, destination) = (source.as_ptr(), memory.0.as_mut_ptr());
-        // SAFETY: as above.
-        let copied = unsafe { run::<CopyRun<true>, Portable, 1>(&strip, 64, source, destination) };
+        let empty = Strip {
+            lines: 1,
+            destination_line: 0,
+            source_step: PAGE,
+            destination_step: PAGE,
+            columns: 0,
+            ..strip
+        };
+        let [nothing, copied] = [empty, strip].map(|strip| {
+            let bytes = strip.columns;
+            // SAFETY: as above; the empty one has no bytes.
+            unsafe { run::<CopyRun<true>, Portable, 1>(&strip, bytes, source, destination) }
+        });
         type Back = Deinterleave<2, 8, 1, true>;
         // SAFETY: as above.
         let taken_apart = unsafe { run::<Back, Portable, 2>(&strip, 64, source, destination) };
         // Of rows that short vectors are taken apart into, parts of lines would be under way.
-        assert_eq!((copied, taken_apart), (true, false));
+        assert_eq!((nothing, copied, taken_apart), (true, true, false));
     }
 }

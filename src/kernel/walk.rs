@@ -75,9 +75,7 @@ impl Ahead {
     pub(super) fn fetch_paced<V: Vector>(self, at: *const u8) {
         if V::BYTES >= LINE / 2 && self.is_far && self.outruns_streams {
             for _ in 0..PACE * V::BYTES / LINE {
-                V::prefetch::<2>(at.wrapping_add(self.far));
-                V::prefetch::<2>(at.wrapping_add(self.again));
-                V::prefetch::<1>(at.wrapping_add(self.near));
+                self.fetch_lines::<V>(1, at);
             }
         }
         self.fetch::<V, true>(at);
