@@ -245,6 +245,36 @@ fn words_of_other_dimensions() {
     }
 }
 
+/// Host arrays that are packed as densely as the image: rows of whole bytes and of others, of whole tiles
+/// and of less, down to a byte, and the last row of a word alone.
+#[test]
+fn packed_rows() {
+    let tiles = [
+        ("s4", 4, "(8,128)(8,1)"),
+        ("s4", 4, "(4,128)(4,1)"),
+        ("s4", 4, "(64,128)(8,1)"),
+        ("u2", 2, "(16,128)(16,1)"),
+        ("u2", 2, "(4,256)(4,1)"),
+        ("pred", 1, "(32,128)(32,1)"),
+        ("pred", 1, "(16,128)(16,1)"),
+        ("pred", 1, "(8,128)(8,1)"),
+    ];
+    let bounds = [[64, 1024], [33, 8], [97, 264], [8, 1480], [40, 4616], [5, 100], [31, 130]];
+    for (element_type, bits, tiles) in tiles {
+        for [rows, columns] in bounds {
+            let at = |layout: &str| {
+                shape(&format!("{element_type}[{rows},{columns}]{{1,0:{layout}E({bits})}}"))
+            };
+            let (host, image) = (at(""), at(&format!("T{tiles}")));
+            Case::new(&host, &image).check_all();
+            Case::new(&image, &host).check_all();
+        }
+    }
+    let one = |layout: &str| shape(&format!("s4[5000]{{0:{layout}E(4)}}"));
+    Case::new(&one(""), &one("T(1024)(128)(8,1)")).check_all();
+    Case::new(&one("T(1024)(128)(8,1)"), &one("")).check_all();
+}
+
 #[test]
 fn blocks_shorter_than_a_vector_are_called_slow() {
     let is_slow = |case: Case| {

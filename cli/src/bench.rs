@@ -473,7 +473,7 @@ impl Figures {
     fn line(&self, case: &Case, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
-            "{:<8}{:<8}{:>7.1} {:>9} {:>9}{:>9.1}{:>9.1}{:>9.1}{:>9.1}  {}",
+            "{:<15}{:<8}{:>7.1} {:>9} {:>9}{:>9.1}{:>9.1}{:>9.1}{:>9.1}  {}",
             case.group,
             case.direction,
             self.gbps(self.ours),
@@ -503,12 +503,12 @@ fn table_head(out: &mut dyn Write, tier: Tier) -> io::Result<()> {
     writeln!(out)?;
     writeln!(
         out,
-        "{:<8}{:<8}{:>7} {:>9} {:>9}{:>9}{:>9}{:>9}{:>9}  shape",
+        "{:<15}{:<8}{:>7} {:>9} {:>9}{:>9}{:>9}{:>9}{:>9}  shape",
         "", "", "GB/s", "memcpy", "best copy", "memcpy", "copy", "read", "fill"
     )?;
     writeln!(
         out,
-        "{:24}{:>9} {:>9}{:>9}{:>9}{:>9}{:>9}",
+        "{:31}{:>9} {:>9}{:>9}{:>9}{:>9}{:>9}",
         "", "ratio", "ratio", "GB/s", "GB/s", "GB/s", "GB/s"
     )
 }

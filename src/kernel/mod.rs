@@ -34,6 +34,7 @@ mod joined;
 mod matrix;
 mod narrow;
 mod packed;
+mod packed_rows;
 mod pages;
 mod places;
 #[cfg(test)]
@@ -70,7 +71,7 @@ pub enum BlockOp {
     /// One run of bytes to one run of bytes.
     Copy,
     /// Rows of elements into words: `ways` elements, one of each row, stand
-    /// beside each other.
+    /// beside each other. Rows of elements below a byte fill bytes.
     Interleave {
         /// Rows, which are elements in a word.
         ways: u32,
@@ -174,7 +175,11 @@ impl BlockOp {
     /// Whether its kernels visit the blocks of a strip in the order that they are
     /// told. That has to be all of them, and each once.
     pub(crate) fn goes_by_order(self) -> bool {
-        matches!(self, BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Deinterleave { .. })
+        match self {
+            BlockOp::Copy => true,
+            BlockOp::Interleave { bits, .. } | BlockOp::Deinterleave { bits, .. } => bits >= 8,
+            _ => false,
+        }
     }
 }
 
@@ -233,7 +238,7 @@ impl Place {
 ///
 /// Block b of line l starts at `source + l * source_line + b * source_step`, and
 /// so in the destination. Within it, an op with `rows` and `columns` reads and
-/// writes, w being the bytes of an element or a word:
+/// writes, w being what an element or a word takes:
 ///
 /// | op | source of (row, column) | destination |
 /// |---|---|---|
@@ -305,7 +310,7 @@ impl Strip {
     /// knows one. In a line with a shorter run there may be more than one other, and it would part
     /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
     pub(crate) fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
-        let BlockOp::Deinterleave { ways, .. } = op else {
+        let BlockOp::Deinterleave { ways, bits: 8.. } = op else {
             return (op == BlockOp::Copy).then_some(LINE);
         };
         let has_lines = match tier.level() {
@@ -407,8 +412,8 @@ impl Strip {
             BlockOp::TransposeInterleave { ways, bits } => {
                 is_matrix_below(bytes(ways * bits), bytes(ways * ways * bits))
             }
-            BlockOp::Interleave { bits, .. }
-            | BlockOp::Deinterleave { bits, .. }
+            BlockOp::Interleave { bits: bits @ 8.., .. }
+            | BlockOp::Deinterleave { bits: bits @ 8.., .. }
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
             BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => self.columns < lanes(1),
             _ => false,
@@ -494,7 +499,7 @@ impl Strip {
     /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.
     /// `None` where a number does not fit.
     pub(crate) fn source_runs(&self, op: BlockOp) -> Option<Runs> {
-        let run = |element: u32| self.columns.checked_mul(bytes(element));
+        let run = |element: u32| run_bytes(self.columns, element);
         let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
         let one = |bytes| Runs { count: 1, stride: 0, bytes };
         Some(match op {
@@ -509,7 +514,7 @@ impl Strip {
             BlockOp::Squeeze { .. } => rows(self.columns),
             BlockOp::Deinterleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
-            BlockOp::Widen { bits, .. } => one(narrow_bytes(self.columns, bits)?),
+            BlockOp::Widen { bits, .. } => one(run_bytes(self.columns, bits)?),
             BlockOp::Strided { bits } => {
                 Runs { count: self.columns, stride: self.row_stride, bytes: bytes(bits) }
             }
@@ -519,7 +524,7 @@ impl Strip {
 
     /// What a block of an op writes, its padding left out.
     pub(crate) fn destination_runs(&self, op: BlockOp) -> Option<Runs> {
-        let run = |element: u32| self.columns.checked_mul(bytes(element));
+        let run = |element: u32| run_bytes(self.columns, element);
         let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
         let columns = |count, elements: usize, bits| {
             let bytes = elements.checked_mul(bytes(bits))?;
@@ -537,7 +542,7 @@ impl Strip {
             BlockOp::Squeeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
             BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
             BlockOp::Unsqueeze { .. } => rows(self.columns),
-            BlockOp::Narrow { bits, .. } => one(narrow_bytes(self.columns, bits)?),
+            BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
             BlockOp::Transpose { bits } => columns(self.columns, self.rows, bits)?,
             // Words of some columns each, as many of them as rows for each column.
             BlockOp::TransposeInterleave { ways, bits } => {
@@ -625,8 +630,11 @@ fn bytes(bits: u32) -> usize {
     usize::try_from(bits / 8).unwrap_or(usize::MAX)
 }
 
-/// The bytes of a run of elements that are narrower than one.
-fn narrow_bytes(columns: usize, bits: u32) -> Option<usize> {
+/// The bytes of a run of elements, of whole bytes or of less than one.
+fn run_bytes(columns: usize, bits: u32) -> Option<usize> {
+    if bits >= 8 {
+        return columns.checked_mul(bytes(bits));
+    }
     Some(columns.checked_mul(usize::try_from(bits).ok()?)?.div_ceil(8))
 }
 

@@ -45,6 +45,8 @@ impl Random {
         let (ways, bits) =
             self.pick(&[(2, 8), (2, 16), (2, 32), (2, 64), (4, 8), (4, 16), (8, 8), (8, 16)]);
         let (narrow_ways, narrow) = (self.pick(&[1, 2, 4]), self.pick(&[1, 2, 4]));
+        let (ways, bits) =
+            if self.one_in(3) { (8 * narrow_ways / narrow, narrow) } else { (ways, bits) };
         match self.below(8) {
             0 | 1 => BlockOp::Copy,
             2 => BlockOp::Interleave { ways, bits },
@@ -141,9 +143,13 @@ impl Random {
     }
 
     fn strip(&mut self, op: BlockOp) -> Strip {
-        // Bytes that a column adds to a row or a word, rows at most, and whether the rows
-        // are in the destination.
+        // Bytes that a column adds to a row or a word, and rows at most.
         let byte = |bits: u32| usize::try_from(bits / 8).unwrap();
+        if let BlockOp::Interleave { ways, bits } | BlockOp::Deinterleave { ways, bits } = op
+            && bits < 8
+        {
+            return self.packed_strip(op, ways, bits);
+        }
         let (word, made, most_rows) = match op {
             BlockOp::Interleave { ways, bits } => (byte(bits), byte(ways * bits), byte(8 * ways)),
             BlockOp::Deinterleave { ways, bits } => (byte(ways * bits), byte(bits), byte(8 * ways)),
@@ -211,6 +217,34 @@ impl Random {
                     self.nest(run_made + strip.pad, made, [lines, blocks]);
             }
         }
+        strip
+    }
+
+    /// Of rows of elements below a byte.
+    fn packed_strip(&mut self, op: BlockOp, ways: u32, bits: u32) -> Strip {
+        let in_bits = |bits: u32| usize::try_from(bits).unwrap();
+        let row = match self.below(3) {
+            0 => 1 + self.below(40),
+            1 => 16 << self.below(6),
+            _ => 1 + self.below(700),
+        };
+        let columns = row * 8 / in_bits(bits);
+        let word = in_bits(ways * bits) / 8;
+        let rows = if self.one_in(3) { 1 + self.below(in_bits(ways)) } else { in_bits(ways) };
+        let room = (MOST / (columns * word)).max(1);
+        let lines = 1 + self.below(room.min(12));
+        let blocks = 1 + self.below((room / lines).clamp(1, 40));
+        let mut strip = Strip { lines, blocks, rows, columns, ..Strip::default() };
+        strip.is_far = self.one_in(2);
+        let to_rows = matches!(op, BlockOp::Deinterleave { .. });
+        strip.pad = if to_rows || self.one_in(2) { 0 } else { self.below(70) };
+        let words = self.nest(columns * word + strip.pad, word, [lines, blocks]);
+        let [line, block, stride] = self.nest(row, 1, [lines, blocks, rows]);
+        let (source, destination) =
+            if to_rows { (words, [line, block]) } else { ([line, block], words) };
+        [strip.source_line, strip.source_step] = source;
+        [strip.destination_line, strip.destination_step] = destination;
+        strip.row_stride = stride;
         strip
     }
 

@@ -303,3 +303,54 @@ pub(super) unsafe fn unsqueeze<const BITS: u32>(
         rest = rest.wrapping_shr(BITS);
     }
 }
+
+/// [`squeeze`] of one column of rows that are packed.
+///
+/// # Safety
+///
+/// The rows have this column.
+#[inline(always)]
+pub(super) unsafe fn squeeze_packed<const BITS: u32>(
+    rows: usize,
+    column: usize,
+    source: Places<*const u8>,
+) -> u8 {
+    let bit = column * BITS as usize;
+    let mut byte = 0;
+    for row in (0..rows).rev() {
+        let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(bit / 8));
+        // SAFETY: the byte of that column in one of the rows.
+        let elements = unsafe { from.read() };
+        byte = byte << BITS | elements >> (bit % 8) & (0xff >> (8 - BITS));
+    }
+    byte
+}
+
+/// The inverse of [`squeeze_packed`], of so many columns, which fill bytes of the rows.
+///
+/// # Safety
+///
+/// So many bytes of words can be read, and so many columns of the rows written.
+#[inline(always)]
+pub(super) unsafe fn unsqueeze_packed<const BITS: u32>(
+    rows: usize,
+    columns: usize,
+    source: Places<*const u8>,
+    destination: Places<*mut u8>,
+) {
+    let in_byte = 8 / BITS as usize;
+    for at in 0..columns / in_byte {
+        for row in 0..rows {
+            let mut byte = 0;
+            for column in (at * in_byte..(at + 1) * in_byte).rev() {
+                let from = source.first.wrapping_add(column.wrapping_mul(source.stride));
+                // SAFETY: the byte of one of the columns.
+                let elements = unsafe { from.read() };
+                byte = byte << BITS | elements >> (row * BITS as usize) & (0xff >> (8 - BITS));
+            }
+            let to = destination.first.wrapping_add(row.wrapping_mul(destination.stride));
+            // SAFETY: one byte of one of the rows.
+            unsafe { to.wrapping_add(at).write(byte) };
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Rows of bytes into words that hold some bits of each, and back.
+//! Rows of bytes into words that hold some bits of each, and back; and the same of rows that are packed
+//! already.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
@@ -8,6 +9,7 @@ use std::ops::Range;
 use super::algorithm::Algorithm;
 use super::copy::CopyRun;
 use super::interleave::{Deinterleave, Interleave};
+use super::packed_rows;
 use super::scalar;
 use super::vector::{LINE, Vector};
 use super::{Place, Strip};
@@ -66,12 +68,13 @@ struct Part {
 }
 
 impl<'a> Stretches<'a> {
-    /// Stretches of at most `bytes` of each row, where rows have one block every `row_step`.
+    /// Stretches of at most `most` columns of each row, which have so many bits, where rows have one block
+    /// every `row_step`.
     #[inline(always)]
-    fn new(strip: &'a Strip, row_step: usize, bytes: usize) -> Self {
-        let columns = strip.columns.min(bytes);
-        let are_joined = row_step == columns;
-        let most = if are_joined { bytes } else { bytes.min(APART / strip.rows.max(1)) };
+    fn new(strip: &'a Strip, row_step: usize, bits: usize, most: usize) -> Self {
+        let columns = strip.columns.min(most);
+        let are_joined = row_step.wrapping_mul(8) == columns * bits;
+        let most = if are_joined { most } else { most.min(APART * 8 / bits / strip.rows.max(1)) };
         let blocks = if columns == strip.columns { most / columns } else { 1 };
         let blocks = blocks.clamp(1, IN_STRETCH);
         Self { strip, are_joined, columns, blocks, line: 0, block: 0, column: 0 }
@@ -113,20 +116,32 @@ impl Iterator for Stretches<'_> {
 }
 
 impl Part {
-    /// Where it begins, on the side where a column of a block has so many bytes.
+    /// Where it begins, on the side where a column of a block has so many bits.
     #[inline(always)]
-    fn start(self, line_step: usize, block_step: usize, column_bytes: usize) -> usize {
+    fn start(self, line_step: usize, block_step: usize, column_bits: usize) -> usize {
         (self.line.wrapping_mul(line_step))
             .wrapping_add(self.block.wrapping_mul(block_step))
-            .wrapping_add(self.column * column_bytes)
+            .wrapping_add(self.column * column_bits / 8)
     }
 }
 
-/// [`BlockOp::Squeeze`](super::BlockOp::Squeeze).
-pub(super) struct Squeeze<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool>;
+/// [`BlockOp::Squeeze`](super::BlockOp::Squeeze), and of `PACKED` rows
+/// [`BlockOp::Interleave`](super::BlockOp::Interleave).
+pub(super) struct Squeeze<
+    const WAYS: usize,
+    const BITS: u32,
+    const TRUTH: bool,
+    const PACKED: bool,
+    const STREAM: bool,
+>;
 
-impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
-    for Squeeze<WAYS, BITS, TRUTH, STREAM>
+/// The bits of a column in a row.
+const fn column_bits(packed: bool, bits: u32) -> usize {
+    if packed { bits as usize } else { 8 }
+}
+
+impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, const STREAM: bool>
+    Algorithm for Squeeze<WAYS, BITS, TRUTH, PACKED, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
@@ -136,12 +151,10 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                 for way in 0..WAYS {
                     let first = way * rows_of_byte;
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                    let from = source
-                        .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(column));
+                    let from = source.wrapping_add(first.wrapping_mul(strip.row_stride));
+                    let from = scalar::from(from, strip.row_stride);
                     // SAFETY: one column of rows that the strip has.
-                    let byte = unsafe {
-                        scalar::squeeze::<BITS, TRUTH>(rows, scalar::from(from, strip.row_stride))
-                    };
+                    let byte = unsafe { squeeze_column::<BITS, TRUTH, PACKED>(rows, column, from) };
                     // SAFETY: one byte of the word of that column.
                     unsafe { destination.wrapping_add(column * WAYS + way).write(byte) };
                 }
@@ -159,7 +172,8 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < V::BYTES {
+        // Packed rows may be shorter than a vector.
+        if !PACKED && strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -169,7 +183,8 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         }
         let rows_of_byte = 8 / BITS as usize;
         let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
-        let mut parts = Stretches::new(strip, strip.source_step, longest);
+        let bits = column_bits(PACKED, BITS);
+        let mut parts = Stretches::new(strip, strip.source_step, bits, longest);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i * parts.columns,
             destination: i.wrapping_mul(strip.destination_step),
@@ -178,10 +193,10 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
         let mut next = parts.next();
         while let Some(part) = next {
             next = parts.next();
-            let at = part.start(strip.source_line, strip.source_step, 1);
+            let at = part.start(strip.source_line, strip.source_step, bits);
             // The rows of the next stretch are fetched meanwhile.
             let ahead = next.map_or(0, |next| {
-                next.start(strip.source_line, strip.source_step, 1).wrapping_sub(at)
+                next.start(strip.source_line, strip.source_step, bits).wrapping_sub(at)
             });
             let (runs, columns) = parts.runs(part);
             for run in 0..runs {
@@ -192,15 +207,21 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
                     let from = from.wrapping_add(first.wrapping_mul(strip.row_stride));
                     let bytes = bytes.get_mut(run * columns..(run + 1) * columns);
+                    let (from, bytes) =
+                        (scalar::from(from, strip.row_stride), bytes.unwrap_or_default());
                     // SAFETY: so many columns of rows that the strip has: of several blocks only
                     // where these are one long row.
-                    unsafe {
-                        squeeze_rows::<V, BITS, TRUTH, STREAM>(
-                            rows,
-                            scalar::from(from, strip.row_stride),
-                            bytes.unwrap_or_default(),
-                            ahead,
-                        );
+                    if PACKED {
+                        let ahead = [ahead, SQUEEZED_AGAIN];
+                        // SAFETY: as above.
+                        unsafe {
+                            packed_rows::squeeze_rows::<V, BITS, STREAM>(rows, from, bytes, ahead);
+                        }
+                    } else {
+                        // SAFETY: as above.
+                        unsafe {
+                            squeeze_rows::<V, BITS, TRUTH, STREAM>(rows, from, bytes, ahead);
+                        }
                     }
                 }
             }
@@ -218,7 +239,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             };
             let order = order.get(..part.blocks).unwrap_or_default();
             let bytes = stretch.0.as_ptr().cast();
-            let at = part.start(strip.destination_line, strip.destination_step, WAYS);
+            let at = part.start(strip.destination_line, strip.destination_step, 8 * WAYS);
             let to = destination.wrapping_add(at);
             // SAFETY: the stretch holds the columns of these blocks in each row; their words, and the
             // padding behind the last ones, are in the destination.
@@ -238,6 +259,26 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             }
         }
     }
+}
+
+/// One byte of a word, of so many rows, as [`scalar`] makes it.
+///
+/// # Safety
+///
+/// The rows have this column.
+#[inline(always)]
+unsafe fn squeeze_column<const BITS: u32, const TRUTH: bool, const PACKED: bool>(
+    rows: usize,
+    column: usize,
+    source: scalar::Places<*const u8>,
+) -> u8 {
+    if PACKED {
+        // SAFETY: by the contract of this function.
+        return unsafe { scalar::squeeze_packed::<BITS>(rows, column, source) };
+    }
+    let source = scalar::from(source.first.wrapping_add(column), source.stride);
+    // SAFETY: by the contract of this function.
+    unsafe { scalar::squeeze::<BITS, TRUTH>(rows, source) }
 }
 
 /// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
@@ -343,16 +384,40 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     if TRUTH { vector.min(mask) } else { vector.and(mask) }
 }
 
-/// [`BlockOp::Unsqueeze`](super::BlockOp::Unsqueeze).
-pub(super) struct Unsqueeze<const WAYS: usize, const BITS: u32, const STREAM: bool>;
+/// [`BlockOp::Unsqueeze`](super::BlockOp::Unsqueeze), and of `PACKED` rows
+/// [`BlockOp::Deinterleave`](super::BlockOp::Deinterleave).
+pub(super) struct Unsqueeze<
+    const WAYS: usize,
+    const BITS: u32,
+    const PACKED: bool,
+    const STREAM: bool,
+>;
 
-impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
-    for Unsqueeze<WAYS, BITS, STREAM>
+impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool> Algorithm
+    for Unsqueeze<WAYS, BITS, PACKED, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         let rows_of_byte = 8 / BITS as usize;
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            if PACKED {
+                for way in 0..WAYS {
+                    let first = way * rows_of_byte;
+                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+                    let to = destination.wrapping_add(first.wrapping_mul(strip.row_stride));
+                    let bytes = scalar::from(source.wrapping_add(way), WAYS);
+                    // SAFETY: all columns of one byte of the words, and rows that the strip has.
+                    unsafe {
+                        scalar::unsqueeze_packed::<BITS>(
+                            rows,
+                            strip.columns,
+                            bytes,
+                            scalar::to(to, strip.row_stride),
+                        );
+                    }
+                }
+                continue;
+            }
             for column in 0..strip.columns {
                 for way in 0..WAYS {
                     let first = way * rows_of_byte;
@@ -377,7 +442,8 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < V::BYTES {
+        // Packed rows may be shorter than a vector.
+        if !PACKED && strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -386,7 +452,8 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
-        let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
+        let bits = column_bits(PACKED, BITS);
+        let mut parts = Stretches::new(strip, strip.destination_step, bits, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
@@ -404,7 +471,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 ..*strip
             };
             let order = order.get(..part.blocks).unwrap_or_default();
-            let at = part.start(strip.source_line, strip.source_step, WAYS);
+            let at = part.start(strip.source_line, strip.source_step, 8 * WAYS);
             let from = source.wrapping_add(at);
             let bytes = stretch.0.as_mut_ptr().cast();
             // SAFETY: the words of the columns; the stretch has room for each byte of them.
@@ -426,7 +493,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                     }
                 }
             }
-            let at = part.start(strip.destination_line, strip.destination_step, 1);
+            let at = part.start(strip.destination_line, strip.destination_step, bits);
             let (runs, columns) = parts.runs(part);
             for run in 0..runs {
                 if STREAM && strip.is_far && runs > 1 {
@@ -442,15 +509,15 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                     let to = destination
                         .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
                     let bytes = bytes.get(run * columns..(run + 1) * columns).unwrap_or_default();
+                    let to = scalar::to(to, strip.row_stride);
                     // SAFETY: so many columns of rows that the strip has, whose bytes have just
                     // been written: of several blocks only where these are one long row.
-                    unsafe {
-                        unsqueeze_rows::<V, BITS>(
-                            rows,
-                            bytes,
-                            scalar::to(to, strip.row_stride),
-                            STREAM,
-                        );
+                    if PACKED {
+                        // SAFETY: as above.
+                        unsafe { packed_rows::unsqueeze_rows::<V, BITS, STREAM>(rows, bytes, to) };
+                    } else {
+                        // SAFETY: as above.
+                        unsafe { unsqueeze_rows::<V, BITS>(rows, bytes, to, STREAM) };
                     }
                 }
             }

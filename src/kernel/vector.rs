@@ -195,6 +195,11 @@ pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(
         rows.copy_from_slice(&turned);
         return rows;
     }
+    if let (8, 8, Ok(bytes)) = (WAYS, BITS, <&[V; 8]>::try_from(rows.as_slice())) {
+        let words = weave_eight_bytes(bytes);
+        rows.copy_from_slice(&words);
+        return rows;
+    }
     if let (16, 8, Ok(bytes)) = (WAYS, BITS, <&[V; 16]>::try_from(rows.as_slice())) {
         let words = weave_sixteen_bytes(bytes);
         rows.copy_from_slice(&words);
@@ -213,12 +218,40 @@ pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32>(
         rows.copy_from_slice(&four);
         return rows;
     }
+    if let (8, 8, Ok(words)) = (WAYS, BITS, <&[V; 8]>::try_from(rows.as_slice())) {
+        let bytes = unweave_eight_bytes(words);
+        rows.copy_from_slice(&bytes);
+        return rows;
+    }
     if let (16, 8, Ok(words)) = (WAYS, BITS, <&[V; 16]>::try_from(rows.as_slice())) {
         let bytes = unweave_sixteen_bytes(words);
         rows.copy_from_slice(&bytes);
         return rows;
     }
     unweave_by_zips::<V, WAYS, BITS>(rows)
+}
+
+/// Interleaves eight rows of bytes: four at a time, which makes words, and then these.
+#[inline(always)]
+fn weave_eight_bytes<V: Vector>(rows: &[V; 8]) -> [V; 8] {
+    let a = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
+    let b = V::interleave_bytes([rows[4], rows[5], rows[6], rows[7]]);
+    let mut words = *rows;
+    for i in 0..4 {
+        (words[2 * i], words[2 * i + 1]) = a[i].zip::<32>(b[i]);
+    }
+    words
+}
+
+/// The inverse of [`weave_eight_bytes`].
+#[inline(always)]
+fn unweave_eight_bytes<V: Vector>(words: &[V; 8]) -> [V; 8] {
+    let (mut a, mut b) = ([words[0]; 4], [words[0]; 4]);
+    for i in 0..4 {
+        (a[i], b[i]) = words[2 * i].unzip::<32>(words[2 * i + 1]);
+    }
+    let (a, b) = (V::deinterleave_bytes(a), V::deinterleave_bytes(b));
+    [a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]]
 }
 
 /// Interleaves 16 rows of bytes: four at a time, which makes words, and then these.
@@ -308,4 +341,20 @@ pub(super) unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) 
         *vector = unsafe { V::load(source.wrapping_add(i * V::BYTES)) };
     }
     vectors
+}
+
+/// Stores vectors from one place on.
+///
+/// # Safety
+///
+/// Their bytes can be written.
+#[inline(always)]
+pub(super) unsafe fn store_row<V: Vector, const COUNT: usize>(
+    vectors: [V; COUNT],
+    destination: *mut u8,
+) {
+    for (i, vector) in vectors.into_iter().enumerate() {
+        // SAFETY: vector i ends within the bytes of `COUNT` vectors.
+        unsafe { vector.store(destination.wrapping_add(i * V::BYTES)) };
+    }
 }

@@ -11,7 +11,8 @@
 //!   **strided**.
 //!
 //! Elements below a byte that host memory keeps one in a byte are squeezed: over
-//! rows, where the destination goes over rows, or along a run. Elements that
+//! rows, where the destination goes over rows, or along a run. Rows that are packed on both
+//! sides are interleaved as well, if they fill bytes. Other elements that
 //! begin within a byte on both sides are moved **bit by bit**.
 
 use super::hop::Hop;
@@ -347,20 +348,24 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
         loops.remove(i);
         bits = run;
     }
-    if bits < 8 {
-        *loops = before;
-        return None;
-    }
     let width = u32::try_from(bits).ok()?;
     let contiguous_source = loops.iter().position(|l| l.source == bits);
     let contiguous_destination = loops.iter().position(|l| l.destination == bits);
-    let strided = BlockOp::Strided { bits: width };
     if let (None, Some(d)) = (contiguous_source, contiguous_destination)
         && let Some(op) = words_of_one_row(bits, source, loops, d, elements)
     {
         let columns = Some(loops.remove(d));
         return block(op, bits, (Some(ONE_ROW), columns, (false, false)));
     }
+    if bits < 8 {
+        let both = contiguous_source.zip(contiguous_destination);
+        let words = both.and_then(|both| words_of_rows(loops, bits, source, both, elements));
+        if words.is_none() {
+            *loops = before;
+        }
+        return words;
+    }
+    let strided = BlockOp::Strided { bits: width };
     let (s, d) = match (contiguous_source, contiguous_destination) {
         (Some(s), Some(d)) => (s, d),
         (Some(one), None) | (None, Some(one)) => {
@@ -377,12 +382,41 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     if let Some(block) = words_of_others(loops, bits, s, d) {
         return Some(block);
     }
+    if let Some(block) = words_of_rows(loops, bits, source, (s, d), elements) {
+        return Some(block);
+    }
+    remove_both(loops, s, d);
+    let taken = (Some(along_destination), Some(along_source), (false, false));
+    block(BlockOp::Transpose { bits: width }, bits, taken)
+}
+
+/// Rows into words, or words into rows, where loop `s` is contiguous in the source and loop `d` in the
+/// destination.
+fn words_of_rows(
+    loops: &mut Vec<Loop>,
+    bits: u64,
+    source: u64,
+    (s, d): (usize, usize),
+    elements: &Elements,
+) -> Option<Block> {
+    let (along_source, along_destination) = (loops[s], loops[d]);
+    let width = u32::try_from(bits).ok()?;
     let ways = along_destination.full;
     let interleave = BlockOp::Interleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
-    if Some(along_source.destination) == ways.checked_mul(bits) && exists(interleave) {
+    if Some(along_source.destination) == ways.checked_mul(bits)
+        && fills_bytes(along_source, bits)
+        && exists(interleave)
+    {
         remove_both(loops, s, d);
-        let taken = (Some(along_destination), Some(along_source), (true, true));
-        return block(interleave, bits, taken);
+        let (rows, columns) = (Some(along_destination), Some(along_source));
+        return Some(Block {
+            op: interleave,
+            bits,
+            rows,
+            columns,
+            pads: (true, true),
+            more: vec![],
+        });
     }
     let word = along_destination.source;
     let ways = word / bits;
@@ -390,16 +424,22 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
         BlockOp::Deinterleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
     if word.is_multiple_of(bits)
         && along_source.extent <= ways
+        && fills_bytes(along_destination, bits)
         && exists(deinterleave)
         && (along_source.extent == ways || reads_whole_words(word, source, loops, s, elements))
     {
         remove_both(loops, s, d);
-        let taken = (Some(along_source), Some(along_destination), (false, false));
-        return block(deinterleave, bits, taken);
+        let (rows, columns) = (Some(along_source), Some(along_destination));
+        return Some(Block {
+            op: deinterleave,
+            bits,
+            rows,
+            columns,
+            pads: (false, false),
+            more: vec![],
+        });
     }
-    remove_both(loops, s, d);
-    let taken = (Some(along_destination), Some(along_source), (false, false));
-    block(BlockOp::Transpose { bits: width }, bits, taken)
+    None
 }
 
 /// A row of which there is no other one.
@@ -417,7 +457,14 @@ fn words_of_one_row(
     let word = loops[d].source;
     let ways = u32::try_from(word / bits).ok().filter(|_| word.is_multiple_of(bits))?;
     let op = BlockOp::Deinterleave { ways, bits: u32::try_from(bits).ok()? };
-    (exists(op) && reads_whole_words(word, source, loops, d, elements)).then_some(op)
+    let is_whole =
+        fills_bytes(loops[d], bits) && reads_whole_words(word, source, loops, d, elements);
+    (exists(op) && is_whole).then_some(op)
+}
+
+/// Whether a row of elements, which may be narrower than a byte, ends with one.
+fn fills_bytes(columns: Loop, bits: u64) -> bool {
+    columns.extent.checked_mul(bits).is_some_and(|run| run.is_multiple_of(8))
 }
 
 /// From words of elements to words of other elements, where such words are made in
@@ -746,6 +793,13 @@ mod tests {
         assert_eq!(op((1, 8), &[(100, 32, 8)]), "deinterleave4x8-unsqueeze1");
         assert_eq!(op((8, 4), &[(100, 8, 4)]), "narrow4");
         assert_eq!(op((4, 8), &[(100, 4, 8)]), "widen4");
+        // Rows that are packed, and the last one of them.
+        assert_eq!(op((4, 4), &[(8, 4096, 4), (128, 4, 32)]), "interleave8x4");
+        assert_eq!(op((1, 1), &[(32, 1, 4096), (128, 32, 1)]), "deinterleave32x1");
+        assert_eq!(op((1, 1), &[(128, 32, 1)]), "deinterleave32x1");
+        // Of rows that end within a byte.
+        assert_eq!(op((4, 4), &[(8, 4096, 4), (127, 4, 32)]), "bits4to4");
+        assert_eq!(op((1, 1), &[(100, 32, 1)]), "bits1to1");
         // Three columns of four bits are no whole bytes; eight together are one word.
         assert_eq!(op((4, 4), &[(3, 4, 12), (5, 12, 4)]), "bits4to4");
         assert_eq!(op((4, 4), &[(8, 4, 4), (5, 96, 32)]), "strided32");

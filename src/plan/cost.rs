@@ -52,7 +52,10 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::Strided { .. } => elements.checked_mul(400)?,
-        BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => {
+        BlockOp::Squeeze { .. }
+        | BlockOp::Unsqueeze { .. }
+        | BlockOp::Interleave { bits: ..8, .. }
+        | BlockOp::Deinterleave { bits: ..8, .. } => {
             let byte = if strip.is_below_vectors(op) { 500 } else { BYTE / 2 };
             elements.checked_mul(byte)?.checked_add(STRETCH)?
         }
