@@ -225,14 +225,19 @@ impl Matrix {
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
         if self.has_whole_lines(destination) {
-            if self.others.core.follows_pages() && B::SIZE <= ROWS_FOLLOWED {
+            let follows = self.others.core.follows_pages() && B::SIZE <= ROWS_FOLLOWED;
+            let is_scattered = follows && self.has_scattered_rows::<B>();
+            if follows && !is_scattered {
                 // SAFETY: by the contract of this function.
                 return unsafe {
                     self.stream_along::<B>(source, destination, &mut tables, &mut scratch)
                 };
             }
-            let panel = self.streamed_panel::<B>();
-            if self.others.is_near && NextPanel::has_pieces::<B>(panel) {
+            let mut panel = self.streamed_panel::<B>();
+            if is_scattered {
+                panel.rows = panel.rows.min(ROWS_FOLLOWED);
+            }
+            if (self.others.is_near || is_scattered) && NextPanel::has_pieces::<B>(panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
                 unsafe {
@@ -272,6 +277,21 @@ impl Matrix {
                 self.stream_carrying::<B>(from, to, &made, &mut ahead, &mut tables, &mut scratch);
             };
         }
+    }
+
+    /// Whether there is so little of each row, in pages of their own, that prefetchers cannot follow them.
+    #[inline(always)]
+    fn has_scattered_rows<B: Block>(&self) -> bool {
+        let Strip { lines, source_line, .. } = self.others;
+        let row = self.columns * B::WIDTH;
+        let in_page = if self.is_beside_others() { row.max(lines * source_line) } else { row };
+        self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
+    }
+
+    /// Whether the rows of the matrices of a strip go on beside each other.
+    #[inline(always)]
+    fn is_beside_others(&self) -> bool {
+        self.others.blocks == 1 && self.others.source_line <= PAGE
     }
 
     /// What is transposed at a time of what is streamed.
@@ -400,11 +420,8 @@ impl Matrix {
         }
         // The matrices whose rows come before the next ones of this one.
         let one = Strip { lines: 1, blocks: 1, ..self.others };
-        let (outer, beside) = if self.others.blocks == 1 && self.others.source_line <= PAGE {
-            (one, self.others)
-        } else {
-            (self.others, one)
-        };
+        let (outer, beside) =
+            if self.is_beside_others() { (one, self.others) } else { (self.others, one) };
         // The panels of the same rows.
         let across = self.columns.div_ceil(panel.columns);
         let in_rows = beside.lines * across;

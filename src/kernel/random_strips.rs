@@ -93,8 +93,12 @@ impl Random {
         let lines = if are_long { 1 + self.below(2) } else { 1 + self.below(9) };
         let blocks = self.pick(&[1, 1, 3]);
         let line = columns * width + width * self.below(3);
-        let (source_line, row_stride) =
-            if self.one_in(2) { (line, lines * line) } else { (rows * line, line) };
+        let (source_line, row_stride) = match self.below(3) {
+            0 => (line, lines * line),
+            1 => (rows * line, line),
+            // A page to each row, or more.
+            _ => (line, (lines * line).next_multiple_of(4096)),
+        };
         let column_stride = (rows * width * ways).next_multiple_of(LINE) + LINE * self.below(2);
         let destination_line = columns / ways * column_stride;
         Strip {
@@ -102,7 +106,7 @@ impl Random {
             source_line,
             destination_line,
             blocks,
-            source_step: lines * rows * line,
+            source_step: rows * row_stride.max(lines * line),
             destination_step: lines * destination_line,
             rows,
             row_stride,
