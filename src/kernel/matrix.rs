@@ -284,7 +284,8 @@ impl Matrix {
     fn has_scattered_rows<B: Block>(&self) -> bool {
         let Strip { lines, source_line, .. } = self.others;
         let row = self.columns * B::WIDTH;
-        let in_page = if self.is_beside_others() { row.max(lines * source_line) } else { row };
+        let goes_on = self.is_beside_others() && source_line < PAGE;
+        let in_page = if goes_on { row.max(lines * source_line) } else { row };
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 

@@ -415,7 +415,10 @@ impl Strip {
             BlockOp::Interleave { bits: bits @ 8.., .. }
             | BlockOp::Deinterleave { bits: bits @ 8.., .. }
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
-            BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => self.columns < lanes(1),
+            BlockOp::Squeeze { .. }
+            | BlockOp::Unsqueeze { .. }
+            | BlockOp::Interleave { .. }
+            | BlockOp::Deinterleave { .. } => self.columns < lanes(1),
             _ => false,
         }
     }

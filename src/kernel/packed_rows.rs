@@ -14,7 +14,7 @@ use super::carry::CacheLines;
 use super::scalar;
 use super::vector::{LINE, Vector, load_row, put, store_row, unweave, weave};
 
-/// Makes bytes of `rows` rows, as many as a byte holds at most, of elements of `BITS` bits: all
+/// Makes bytes of `rows` rows, none or as many as a byte holds at most, of elements of `BITS` bits: all
 /// of `bytes`, one for each column. Streaming, what is ahead by each of these distances is fetched.
 ///
 /// # Safety
@@ -118,7 +118,7 @@ unsafe fn squeeze_vectors<V: Vector, const BITS: u32, const STREAM: bool>(
 }
 
 /// The inverse of [`squeeze_rows`]: the first `rows` rows of what bytes hold, streamed where `STREAM`
-/// says so, and rows begin at lines and are some.
+/// says so and rows are whole lines of the caches.
 ///
 /// # Safety
 ///
@@ -163,7 +163,7 @@ pub(super) unsafe fn unsqueeze_rows<V: Vector, const BITS: u32, const STREAM: bo
 ///
 /// # Safety
 ///
-/// As there; for `STREAM`, rows begin at whole vectors and are some.
+/// As there; for `STREAM`, rows are whole vectors at multiples of them.
 #[inline(always)]
 unsafe fn unsqueeze_vectors<V: Vector, const BITS: u32, const STREAM: bool>(
     rows: usize,

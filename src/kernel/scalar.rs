@@ -315,13 +315,14 @@ pub(super) unsafe fn squeeze_packed<const BITS: u32>(
     column: usize,
     source: Places<*const u8>,
 ) -> u8 {
-    let bit = column * BITS as usize;
+    let in_byte = 8 / BITS as usize;
+    let (at, shift) = (column / in_byte, column % in_byte * BITS as usize);
     let mut byte = 0;
     for row in (0..rows).rev() {
-        let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(bit / 8));
+        let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
         // SAFETY: the byte of that column in one of the rows.
         let elements = unsafe { from.read() };
-        byte = byte << BITS | elements >> (bit % 8) & (0xff >> (8 - BITS));
+        byte = byte << BITS | elements >> shift & (0xff >> (8 - BITS));
     }
     byte
 }

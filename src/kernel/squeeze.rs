@@ -68,8 +68,8 @@ struct Part {
 }
 
 impl<'a> Stretches<'a> {
-    /// Stretches of at most `most` columns of each row, which have so many bits, where rows have one block
-    /// every `row_step`.
+    /// Stretches of at most `most` columns of each row, where a column has so many bits and rows have one
+    /// block every `row_step`.
     #[inline(always)]
     fn new(strip: &'a Strip, row_step: usize, bits: usize, most: usize) -> Self {
         let columns = strip.columns.min(most);
@@ -116,12 +116,13 @@ impl Iterator for Stretches<'_> {
 }
 
 impl Part {
-    /// Where it begins, on the side where a column of a block has so many bits.
+    /// Where it begins, on the side where a column of a block has so many bits. Parts of a block begin at
+    /// multiples of eight columns.
     #[inline(always)]
     fn start(self, line_step: usize, block_step: usize, column_bits: usize) -> usize {
         (self.line.wrapping_mul(line_step))
             .wrapping_add(self.block.wrapping_mul(block_step))
-            .wrapping_add(self.column * column_bits / 8)
+            .wrapping_add(self.column / 8 * column_bits)
     }
 }
 

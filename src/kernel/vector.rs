@@ -343,7 +343,7 @@ pub(super) unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) 
     vectors
 }
 
-/// Stores vectors from one place on.
+/// Stores vectors, one behind the other.
 ///
 /// # Safety
 ///

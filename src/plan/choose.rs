@@ -403,43 +403,30 @@ fn words_of_rows(
     let width = u32::try_from(bits).ok()?;
     let ways = along_destination.full;
     let interleave = BlockOp::Interleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
-    if Some(along_source.destination) == ways.checked_mul(bits)
+    let interleaves = Some(along_source.destination) == ways.checked_mul(bits)
         && fills_bytes(along_source, bits)
-        && exists(interleave)
-    {
-        remove_both(loops, s, d);
-        let (rows, columns) = (Some(along_destination), Some(along_source));
-        return Some(Block {
-            op: interleave,
-            bits,
-            rows,
-            columns,
-            pads: (true, true),
-            more: vec![],
-        });
-    }
+        && exists(interleave);
     let word = along_destination.source;
     let ways = word / bits;
     let deinterleave =
         BlockOp::Deinterleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
-    if word.is_multiple_of(bits)
+    let deinterleaves = word.is_multiple_of(bits)
         && along_source.extent <= ways
         && fills_bytes(along_destination, bits)
         && exists(deinterleave)
-        && (along_source.extent == ways || reads_whole_words(word, source, loops, s, elements))
-    {
-        remove_both(loops, s, d);
-        let (rows, columns) = (Some(along_source), Some(along_destination));
-        return Some(Block {
-            op: deinterleave,
-            bits,
-            rows,
-            columns,
-            pads: (false, false),
-            more: vec![],
-        });
-    }
-    None
+        && (along_source.extent == ways || reads_whole_words(word, source, loops, s, elements));
+    // Where both do, the one that has more columns.
+    let (op, rows, columns, pads) =
+        if interleaves && !(deinterleaves && along_destination.extent > along_source.extent) {
+            (interleave, along_destination, along_source, (true, true))
+        } else if deinterleaves {
+            (deinterleave, along_source, along_destination, (false, false))
+        } else {
+            return None;
+        };
+    remove_both(loops, s, d);
+    let (rows, columns) = (Some(rows), Some(columns));
+    Some(Block { op, bits, rows, columns, pads, more: Vec::new() })
 }
 
 /// A row of which there is no other one.
@@ -797,6 +784,8 @@ mod tests {
         assert_eq!(op((4, 4), &[(8, 4096, 4), (128, 4, 32)]), "interleave8x4");
         assert_eq!(op((1, 1), &[(32, 1, 4096), (128, 32, 1)]), "deinterleave32x1");
         assert_eq!(op((1, 1), &[(128, 32, 1)]), "deinterleave32x1");
+        // Four rows of words of 16 columns, rather than 16 rows of words of four.
+        assert_eq!(op((2, 2), &[(16, 8, 2), (4, 2, 32)]), "deinterleave4x2");
         // Of rows that end within a byte.
         assert_eq!(op((4, 4), &[(8, 4096, 4), (127, 4, 32)]), "bits4to4");
         assert_eq!(op((1, 1), &[(100, 32, 1)]), "bits1to1");
