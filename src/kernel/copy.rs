@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
+use super::carry::CacheLines;
 use super::joined::{Joined, RunOp};
 use super::pages::{self, ByTurns};
 use super::scalar::{self, from, to};
@@ -72,14 +73,30 @@ impl<const STREAM: bool> CopyRun<STREAM> {
             // SAFETY: the same strip, of whole vectors that are aligned.
             return unsafe { stream_runs::<V>(strip, source, destination) };
         }
+        // Zen 4 fills what is ordinary as fast as it streams.
+        let is_short = strip.columns < V::BYTES;
         let is_whole = STREAM
-            && strip.columns >= V::BYTES
+            && !(is_short && strip.core.has_few_ways())
             && has_whole_end::<V>(strip, strip.columns)
             && streams::<V>(strip, destination, 0);
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
             let (source, destination) = place.of(source, destination);
+            if is_whole && is_short {
+                let mut first = CacheLines([[0; LINE]]);
+                let first = first.0.as_mut_ptr().cast::<u8>();
+                // SAFETY: a run of fewer bytes than a vector has; no vector is longer than a line.
+                unsafe { copy_run::<V, false>(source, first, strip.columns, ahead) };
+                // SAFETY: a line; the CPU has `V`.
+                let vector = unsafe { V::load(first) };
+                // SAFETY: the run and padding are whole vectors, which are aligned.
+                unsafe { vector.stream(destination) };
+                let padding = destination.wrapping_add(V::BYTES);
+                // SAFETY: the rest of the padding.
+                unsafe { stream_zeros::<V>(padding, strip.columns + strip.pad - V::BYTES) };
+                continue;
+            }
             if is_whole {
                 let rest = strip.columns % V::BYTES;
                 let count = strip.columns - rest;
