@@ -10,6 +10,7 @@ use super::scalar::{self, from, to};
 use super::vector::{LINE, STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
+use crate::cpu::Core;
 
 /// [`BlockOp::Copy`].
 pub(super) struct CopyRun<const STREAM: bool>;
@@ -73,30 +74,16 @@ impl<const STREAM: bool> CopyRun<STREAM> {
             // SAFETY: the same strip, of whole vectors that are aligned.
             return unsafe { stream_runs::<V>(strip, source, destination) };
         }
-        // Zen 4 fills what is ordinary as fast as it streams.
+        // Zen 4 writes the padding of short runs as fast in the ordinary way.
         let is_short = strip.columns < V::BYTES;
         let is_whole = STREAM
-            && !(is_short && strip.core.has_few_ways())
+            && !(is_short && strip.core == Core::Zen4)
             && has_whole_end::<V>(strip, strip.columns)
             && streams::<V>(strip, destination, 0);
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
             let (source, destination) = place.of(source, destination);
-            if is_whole && is_short {
-                let mut first = CacheLines([[0; LINE]]);
-                let first = first.0.as_mut_ptr().cast::<u8>();
-                // SAFETY: a run of fewer bytes than a vector has; no vector is longer than a line.
-                unsafe { copy_run::<V, false>(source, first, strip.columns, ahead) };
-                // SAFETY: a line; the CPU has `V`.
-                let vector = unsafe { V::load(first) };
-                // SAFETY: the run and padding are whole vectors, which are aligned.
-                unsafe { vector.stream(destination) };
-                let padding = destination.wrapping_add(V::BYTES);
-                // SAFETY: the rest of the padding.
-                unsafe { stream_zeros::<V>(padding, strip.columns + strip.pad - V::BYTES) };
-                continue;
-            }
             if is_whole {
                 let rest = strip.columns % V::BYTES;
                 let count = strip.columns - rest;
@@ -106,8 +93,17 @@ impl<const STREAM: bool> CopyRun<STREAM> {
                 let mut to = destination.wrapping_add(count);
                 let end = destination.wrapping_add(strip.columns + strip.pad);
                 if rest > 0 {
-                    // SAFETY: the last bytes of a run that has those of a vector.
-                    let last = unsafe { load_end::<V>(source.wrapping_add(strip.columns), rest) };
+                    let last = if is_short {
+                        let mut line = CacheLines([[0; LINE]]);
+                        let line = line.0.as_mut_ptr().cast::<u8>();
+                        // SAFETY: fewer bytes than a vector has, and none is longer than a line.
+                        unsafe { copy_run::<V, false>(source, line, rest, ahead) };
+                        // SAFETY: a line; the CPU has `V`.
+                        unsafe { V::load(line) }
+                    } else {
+                        // SAFETY: the last bytes of a run that has those of a vector.
+                        unsafe { load_end::<V>(source.wrapping_add(strip.columns), rest) }
+                    };
                     // SAFETY: with as much of the padding as makes a vector.
                     unsafe { last.stream(to) };
                     to = to.wrapping_add(V::BYTES);
