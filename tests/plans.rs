@@ -717,6 +717,11 @@ fn runs_that_begin_within_lines() {
         "bf16[150,235]{0,1}",
         "c64[77,201]{0,1}",
         "f32[3,70,5,61]{1,2,0,3}",
+        // Bits: rows of less than a line, of a few, of which some are left over.
+        "pred[70,50]{1,0:T(32,128)(32,1)E(1)}",
+        "pred[37,500]{1,0:T(32,128)(32,1)E(1)}",
+        "s4[19,300]{1,0:T(8,128)(8,1)E(4)}",
+        "s2[35,1000]{1,0:T(16,128)(16,1)E(2)}",
     ] {
         for case in [Case::pack(&shape(text)), Case::unpack(&shape(text))] {
             for tier in Tier::available() {

@@ -3,14 +3,15 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::carry::CacheLines;
 use super::joined::{Joined, RunOp};
 use super::pages::{self, ByTurns};
 use super::scalar::{self, from, to};
-use super::vector::{LINE, STRAIGHT, Vector, has_whole_end, load_end, put, stream_zeros, streams};
+use super::vector::{
+    LINE, STRAIGHT, Vector, has_whole_end, load_end, load_short, put, stream_zeros, streams,
+    streams_short,
+};
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
-use crate::cpu::Core;
 
 /// [`BlockOp::Copy`].
 pub(super) struct CopyRun<const STREAM: bool>;
@@ -74,10 +75,9 @@ impl<const STREAM: bool> CopyRun<STREAM> {
             // SAFETY: the same strip, of whole vectors that are aligned.
             return unsafe { stream_runs::<V>(strip, source, destination) };
         }
-        // Zen 4 writes the padding of short runs as fast in the ordinary way.
         let is_short = strip.columns < V::BYTES;
         let is_whole = STREAM
-            && !(is_short && strip.core == Core::Zen4)
+            && (!is_short || streams_short(strip))
             && has_whole_end::<V>(strip, strip.columns)
             && streams::<V>(strip, destination, 0);
         let mut places = blocks::<STREAM>(strip, order, strip.columns);
@@ -94,12 +94,8 @@ impl<const STREAM: bool> CopyRun<STREAM> {
                 let end = destination.wrapping_add(strip.columns + strip.pad);
                 if rest > 0 {
                     let last = if is_short {
-                        let mut line = CacheLines([[0; LINE]]);
-                        let line = line.0.as_mut_ptr().cast::<u8>();
-                        // SAFETY: fewer bytes than a vector has, and none is longer than a line.
-                        unsafe { copy_run::<V, false>(source, line, rest, ahead) };
-                        // SAFETY: a line; the CPU has `V`.
-                        unsafe { V::load(line) }
+                        // SAFETY: the bytes of a run that has fewer than a vector.
+                        unsafe { load_short::<V>(source, rest) }
                     } else {
                         // SAFETY: the last bytes of a run that has those of a vector.
                         unsafe { load_end::<V>(source.wrapping_add(strip.columns), rest) }

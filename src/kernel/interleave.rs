@@ -11,8 +11,8 @@ use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
 use super::vector::{
-    LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, stream_zeros, streams, unweave,
-    weave,
+    LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, load_short, stream_zeros, streams,
+    streams_short, unweave, weave,
 };
 use super::walk::{Ahead, blocks};
 use super::{BlockOp, Place, Strip};
@@ -58,6 +58,14 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     ) {
         let lanes = V::BYTES / WIDTH;
         if strip.columns < lanes {
+            if STREAM
+                && streams_short(strip)
+                && has_whole_end::<V>(strip, strip.columns * WAYS * WIDTH)
+                && streams::<V>(strip, destination, 0)
+            {
+                // SAFETY: the same strip, whose blocks begin and end where vectors do.
+                return unsafe { Self::stream_short::<V>(strip, source, destination) };
+            }
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -137,6 +145,31 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 source = source.wrapping_add(source_step);
                 destination = destination.wrapping_add(destination_step);
             }
+        }
+    }
+
+    /// Streams the blocks of a strip whose rows are shorter than a vector, and their padding.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and every block begins and ends where a vector does.
+    #[inline(always)]
+    unsafe fn stream_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let bytes = strip.columns * WIDTH;
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let rows = Rows::<WAYS>::new(source, strip);
+            let mut to = destination;
+            let end = destination.wrapping_add(bytes * WAYS + strip.pad);
+            // SAFETY: the rows of the block.
+            for words in weave::<V, WAYS, BITS>(unsafe { rows.load_short::<V>(bytes) }) {
+                if to < end {
+                    // SAFETY: their words, and padding, to the end of the block at most.
+                    unsafe { words.stream(to) };
+                    to = to.wrapping_add(V::BYTES);
+                }
+            }
+            // SAFETY: the rest of the padding.
+            unsafe { stream_zeros::<V>(to, end.addr() - to.addr()) };
         }
     }
 
@@ -377,6 +410,25 @@ impl<const WAYS: usize> Rows<WAYS> {
                 let end = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(end));
                 // SAFETY: by the contract of this function.
                 *vector = unsafe { load_end(end, count) };
+            }
+        }
+        rows
+    }
+
+    /// The bytes of each row, which are fewer than a vector has, and zeros behind them; of a
+    /// missing row, zeros.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes can be read in each row that is not missing. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn load_short<V: Vector>(&self, bytes: usize) -> [V; WAYS] {
+        // SAFETY: the CPU has `V`.
+        let mut rows = [unsafe { V::splat(0) }; WAYS];
+        for (row, vector) in rows.iter_mut().enumerate() {
+            if row < self.count {
+                // SAFETY: by the contract of this function.
+                *vector = unsafe { load_short(self.at(row, 0), bytes) };
             }
         }
         rows

@@ -82,6 +82,30 @@ pub(super) unsafe fn run(source: *const u8, destination: *mut u8, count: usize) 
     }
 }
 
+/// Copies a run of up to 63 bytes.
+///
+/// # Safety
+///
+/// As [`run`], and there are no more.
+#[inline(always)]
+pub(super) unsafe fn less_than_line(source: *const u8, destination: *mut u8, count: usize) {
+    // SAFETY: as many bytes twice, at both ends of the run.
+    match count {
+        32.. => {
+            // SAFETY: as above.
+            unsafe { both_ends::<32>(source, destination, count) }
+        }
+        16..32 => {
+            // SAFETY: as above.
+            unsafe { both_ends::<16>(source, destination, count) }
+        }
+        ..16 => {
+            // SAFETY: 15 bytes at most.
+            unsafe { short_run(source, destination, count) }
+        }
+    }
+}
+
 /// Copies a run of up to 15 bytes: its first ones, and its last ones, which may be some of them.
 ///
 /// # Safety

@@ -589,8 +589,8 @@ unsafe fn unsqueeze_rows<V: Vector, const BITS: u32>(
     }
 }
 
-/// Widens the bits of bytes from bit `SHIFT` on into columns of one row. Where these do not
-/// begin and end aligned, `stream` writes both ends in the ordinary way.
+/// Widens the bits of bytes from bit `SHIFT` on into columns of one row. Of these, `stream` writes
+/// whole lines so, and what is before and behind them in the ordinary way.
 ///
 /// # Safety
 ///
@@ -604,37 +604,37 @@ unsafe fn unsqueeze_row<V: Vector, const BITS: u32, const SHIFT: i32>(
 ) {
     // SAFETY: the CPU has `V`.
     let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
-    let last = bytes.len() - V::BYTES;
-    let mut column = if stream { to.addr().wrapping_neg() % V::BYTES } else { 0 };
-    if column > 0 {
-        // SAFETY: the first columns, which are fewer than a vector has.
-        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, 0..column, to) };
+    if stream {
+        let first = (to.addr().wrapping_neg() % LINE).min(bytes.len());
+        let end = first + (bytes.len() - first) / LINE * LINE;
+        // SAFETY: the columns before the first line.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, 0..first, to) };
+        for column in (first..end).step_by(V::BYTES) {
+            // SAFETY: a vector of the bytes.
+            let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(column)) };
+            // SAFETY: as many columns of the row, in whole vectors from the beginning of a line on.
+            unsafe { vector.shr::<SHIFT>().and(mask).stream(to.wrapping_add(column)) };
+        }
+        // SAFETY: the columns behind the last line.
+        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, end..bytes.len(), to) };
+        return;
     }
-    while column <= last {
+    let last = bytes.len() - V::BYTES;
+    let mut column = 0;
+    loop {
+        let at = column.min(last);
         // SAFETY: a vector of the bytes, at most the last one.
-        let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(column)) };
-        let vector = vector.shr::<SHIFT>().and(mask);
-        if stream {
-            // SAFETY: as many columns of the row, from an aligned one on.
-            unsafe { vector.stream(to.wrapping_add(column)) };
-        } else {
-            // SAFETY: as many columns of the row.
-            unsafe { vector.store(to.wrapping_add(column)) };
+        let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(at)) };
+        // SAFETY: as many columns of the row.
+        unsafe { vector.shr::<SHIFT>().and(mask).store(to.wrapping_add(at)) };
+        if column >= last {
+            break;
         }
         column += V::BYTES;
     }
-    if column < bytes.len() && stream {
-        // SAFETY: the last columns, which are fewer than a vector has.
-        unsafe { unsqueeze_part::<V, SHIFT>(bytes, mask, column..bytes.len(), to) };
-    } else if column < bytes.len() {
-        // SAFETY: the last vector of the bytes.
-        let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(last)) };
-        // SAFETY: as many columns of the row.
-        unsafe { vector.shr::<SHIFT>().and(mask).store(to.wrapping_add(last)) };
-    }
 }
 
-/// The same of columns that are fewer than a vector has, and no others.
+/// The same of these columns, which are fewer than a line has, and no others.
 ///
 /// # Safety
 ///
@@ -647,14 +647,20 @@ unsafe fn unsqueeze_part<V: Vector, const SHIFT: i32>(
     columns: Range<usize>,
     to: *mut u8,
 ) {
-    const { assert!(V::BYTES <= LINE, "a vector fits into a line") };
-    let start = columns.start.min(bytes.len() - V::BYTES);
-    // SAFETY: a vector of the bytes, at most the last one.
-    let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(start)) };
-    let mut made = [0; LINE];
-    // SAFETY: no vector is longer than a line.
-    unsafe { vector.shr::<SHIFT>().and(mask).store(made.as_mut_ptr()) };
-    let made = made.as_ptr().wrapping_add(columns.start - start);
-    // SAFETY: columns of that vector, to where they belong.
-    unsafe { scalar::run(made, to.wrapping_add(columns.start), columns.len()) };
+    const { assert!(LINE.is_multiple_of(V::BYTES), "vectors fill a line") };
+    for part in 0..LINE / V::BYTES {
+        let column = columns.start + part * V::BYTES;
+        if column < columns.end {
+            let count = V::BYTES.min(columns.end - column);
+            let start = column.min(bytes.len() - V::BYTES);
+            // SAFETY: a vector of the bytes, at most the last one.
+            let vector = unsafe { V::load(bytes.as_ptr().cast::<u8>().wrapping_add(start)) };
+            let mut made = [0; LINE];
+            // SAFETY: no vector is longer than a line.
+            unsafe { vector.shr::<SHIFT>().and(mask).store(made.as_mut_ptr()) };
+            let made = made.as_ptr().wrapping_add(column - start);
+            // SAFETY: columns of that vector, to where they belong.
+            unsafe { scalar::run(made, to.wrapping_add(column), count) };
+        }
+    }
 }

@@ -24,7 +24,8 @@
 //! take interleaved rows apart.
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::Strip;
+use super::{Strip, scalar};
+use crate::cpu::Core;
 
 /// A vector of an instruction set.
 ///
@@ -133,6 +134,20 @@ pub(super) unsafe fn load_end<V: Vector>(end: *const u8, count: usize) -> V {
     last.join(unsafe { V::splat(0) }, count)
 }
 
+/// Fewer bytes than a vector has, and zeros behind them.
+///
+/// # Safety
+///
+/// `count` bytes can be read, which are fewer than `V::BYTES`. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn load_short<V: Vector>(from: *const u8, count: usize) -> V {
+    let mut line = [0; LINE];
+    // SAFETY: fewer bytes than there is room for, as no vector is longer than a line.
+    unsafe { scalar::less_than_line(from, line.as_mut_ptr(), count) };
+    // SAFETY: a line; the CPU has `V`.
+    unsafe { V::load(line.as_ptr()) }
+}
+
 /// Stores, streaming where `STREAM` says so.
 ///
 /// # Safety
@@ -155,6 +170,13 @@ pub(super) unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) 
 pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
     let steps = strip.destination_line | strip.destination_step | row_stride;
     (destination.addr() | steps).is_multiple_of(V::BYTES)
+}
+
+/// Whether blocks with less data than a vector has are streamed with their padding, where
+/// [`has_whole_end`] says that they can be. Zen 4 writes them as fast in the ordinary way.
+#[inline(always)]
+pub(super) fn streams_short(strip: &Strip) -> bool {
+    strip.core != Core::Zen4
 }
 
 /// Whether the blocks of a strip, which have so many bytes of data, end in padding and where a

@@ -171,6 +171,8 @@ impl Stores {
             }
             // Of a short run, most is in lines that others have a part of.
             BlockOp::Fill => self.of_runs() && strip.columns >= FILLS,
+            // Of rows of less than a line, none is streamed as a whole.
+            BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
             _ if self.from_scratch => {
                 let runs = strip.destination_runs(op);
                 self.of_runs() && runs.is_some_and(|runs| runs.bytes >= FROM_SCRATCH)
@@ -180,9 +182,37 @@ impl Stores {
     }
 }
 
+/// Whether the rows that an [`Unsqueeze`](BlockOp::Unsqueeze) writes have less than a line each.
+fn has_parts_of_lines(strip: &Strip) -> bool {
+    let goes_on = strip.destination_step == strip.columns;
+    let blocks = if goes_on { strip.blocks } else { 1 };
+    strip.columns.saturating_mul(blocks) < LINE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_bits_of_less_than_a_line_are_not_streamed() {
+        let is_streamed = |columns, blocks, destination_step| {
+            let stores = Stores {
+                tier: Tier::best(),
+                core: Core::Intel,
+                asked: None,
+                both_bytes: 1 << 30,
+                all_bytes: 1 << 30,
+                from_scratch: false,
+            };
+            let strip = Strip { blocks, destination_step, rows: 32, columns, ..Strip::default() };
+            stores.streams(BlockOp::Unsqueeze { ways: 4, bits: 1 }, &strip)
+        };
+        assert!(is_streamed(64, 1, 0));
+        assert!(!is_streamed(63, 1, 0));
+        // Blocks in which rows go on, and such in which they do not.
+        assert!(is_streamed(32, 2, 32));
+        assert!(!is_streamed(32, 2, 100));
+    }
 
     #[test]
     fn pages_go_by_turns_where_it_is_left_to_the_plan_and_the_source_is_near() {
