@@ -8,7 +8,7 @@ mod common;
 use common::{arb_bytes, arb_shape, cases, shape};
 use proptest::prelude::*;
 use relayout::{
-    BitOrder, ElementType, Error, Host, HostError, Padding, PlanBuilder, Shape, Tier, oracle,
+    BitOrder, ElementType, Error, Host, HostError, Padding, Plan, PlanBuilder, Shape, Tier, oracle,
 };
 use relayout_testing::{Choices, HostModel, made_up_window, move_through, noise, strides};
 
@@ -92,6 +92,27 @@ fn packed_host_arrays_have_kernels() {
                 let slow: Vec<_> = explanation.parts.iter().filter_map(|part| part.slow).collect();
                 assert_eq!(slow, [] as [&str; 0], "{explanation}");
             }
+        }
+    }
+}
+
+/// Rows of a TPU's words are turned as they are read or written, in either bit order: not in memory
+/// before or behind that.
+#[test]
+fn packed_rows_of_either_order_take_one_kernel() {
+    for (text, ways) in [
+        ("s4[1024,4096]{1,0:T(8,128)(8,1)E(4)}", "8x4"),
+        ("s2[1024,4096]{1,0:T(16,128)(16,1)E(2)}", "16x2"),
+        ("pred[1024,4096]{1,0:T(32,128)(32,1)E(1)}", "32x1"),
+    ] {
+        for (order, suffix) in [(BitOrder::LeastFirst, ""), (BitOrder::MostFirst, "-most-first")] {
+            let builder = PlanBuilder::new().host(Host::dense().packed(order));
+            let shape = shape(text);
+            let kernels = |plan: Plan| plan.explain().parts[0].kernel.clone();
+            let pack = kernels(builder.pack(&shape).unwrap());
+            assert!(pack.ends_with(&format!("-interleave{ways}{suffix}")), "{pack}");
+            let unpack = kernels(builder.unpack(&shape).unwrap());
+            assert!(unpack.ends_with(&format!("-deinterleave{ways}{suffix}")), "{unpack}");
         }
     }
 }

@@ -7,14 +7,16 @@ use std::mem::MaybeUninit;
 use super::algorithm::Algorithm;
 use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
+use super::packed_rows;
 use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, from, to};
 use super::vector::{
-    LINE, STRAIGHT, Vector, has_whole_end, load_end, load_row, load_short, stream_zeros, streams,
+    LINE, STRAIGHT, Vector, load_end, load_row, load_short, store_row, stream_zeros, streams,
     streams_short, unweave, weave,
 };
 use super::walk::{Ahead, blocks};
+use super::whole_lines::{Memory, ROOM, WholeLines};
 use super::{BlockOp, Place, Strip};
 
 /// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element.
@@ -22,15 +24,30 @@ pub(super) struct Interleave<
     const WAYS: usize,
     const BITS: u32,
     const WIDTH: usize,
+    const MOST_FIRST: bool,
     const STREAM: bool,
 >;
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
-    for Interleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Algorithm for Interleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let bytes = row_bytes(strip.columns, BITS);
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            let end = destination.wrapping_add(bytes * WAYS);
+            if BITS < 8 {
+                // SAFETY: the columns of the rows of the strip.
+                unsafe { packed_rows::interleave::<BITS, MOST_FIRST>(strip, source, destination) };
+                // SAFETY: `pad` bytes follow the words of the block.
+                unsafe { scalar::fill(end, 0, strip.pad) };
+                continue;
+            }
             for row in 0..WAYS {
                 let to = to(destination.wrapping_add(row * WIDTH), WAYS * WIDTH);
                 if row < strip.rows {
@@ -43,7 +60,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     unsafe { scalar::elements::<WIDTH>(strip.columns, zeros, to) };
                 }
             }
-            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
             // SAFETY: `pad` bytes follow the words of the block.
             unsafe { scalar::fill(end, 0, strip.pad) };
         }
@@ -56,11 +72,14 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        let lanes = V::BYTES / WIDTH;
-        if strip.columns < lanes {
+        let bytes = row_bytes(strip.columns, BITS);
+        if bytes < V::BYTES {
+            // Of bits, words of a vector are many.
+            let fits_half = BITS < 8 && bytes <= V::Half::BYTES && V::Half::BYTES < V::BYTES;
             if STREAM
+                && !fits_half
                 && streams_short(strip)
-                && has_whole_end::<V>(strip, strip.columns * WAYS * WIDTH)
+                && (bytes * WAYS + strip.pad).is_multiple_of(V::BYTES)
                 && streams::<V>(strip, destination, 0)
             {
                 // SAFETY: the same strip, whose blocks begin and end where vectors do.
@@ -70,18 +89,23 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
             }
+            if BITS < 8 {
+                // SAFETY: the same strip.
+                return unsafe { Self::store_short::<V>(strip, source, destination) };
+            }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, 0);
         if STREAM && !stream {
             let ways = u32::try_from(WAYS).unwrap_or_default();
-            if let Some(carry) = Carry::new(strip, BlockOp::Interleave { ways, bits: BITS }) {
+            if let Some(carry) =
+                Carry::new(strip, BlockOp::Interleave { ways, bits: BITS, most_first: MOST_FIRST })
+            {
                 // SAFETY: the same strip and op, with columns for a vector.
                 return unsafe { carry.run::<Self, V>(strip, source, destination) };
             }
         }
-        let bytes = strip.columns * WIDTH;
         // SAFETY: the same strip and op, and the bytes of a row of it.
         if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
             return;
@@ -91,31 +115,40 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // SAFETY: the same strip, of whole vectors, whose words are aligned.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
         }
-        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        // So many bytes of each row, or a vector of each.
+        let straight = (STRAIGHT / WAYS).max(V::BYTES);
+        let mut places = blocks::<STREAM>(strip, order, bytes * WAYS);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
-            let mut column = 0;
-            while !STREAM && full && column + STRAIGHT / WAYS / WIDTH <= strip.columns {
-                let to = destination.wrapping_add(column * WAYS * WIDTH);
-                let at = column * WIDTH;
-                // SAFETY: so many columns of each row, and their words.
-                unsafe { interleave_straight::<V, WAYS, BITS>(&rows, at, to) };
-                rows.fetch::<V>(at, STRAIGHT / WAYS, ahead);
-                column += STRAIGHT / WAYS / WIDTH;
+            let mut at = 0;
+            while !STREAM && full && at + straight <= bytes {
+                let to = destination.wrapping_add(at * WAYS);
+                for part in (0..straight).step_by(V::BYTES) {
+                    let to = to.wrapping_add(part * WAYS);
+                    // SAFETY: a vector of each row, and their words.
+                    unsafe { interleave_one::<V, WAYS, BITS, MOST_FIRST>(&rows, at + part, to) };
+                }
+                rows.fetch::<V>(at, straight, ahead);
+                at += straight;
             }
-            if column == strip.columns && strip.pad == 0 {
+            if at == bytes && strip.pad == 0 {
                 continue;
             }
-            // SAFETY: the columns of the block from `column` on, as above.
-            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
+            // SAFETY: the bytes of each row of the block from `at` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, at, Some(ahead), stream) };
         }
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
-    Interleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Interleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     /// Streams the blocks of a strip that misses no row, has whole vectors and no padding.
     ///
@@ -125,7 +158,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     #[inline(always)]
     unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let Strip { source_step, destination_step, .. } = *strip;
-        let bytes = strip.columns * WIDTH;
+        let bytes = row_bytes(strip.columns, BITS);
         let mut places = blocks::<true>(strip, &[], bytes * WAYS);
         while let Some((place, count)) = places.next_alike() {
             let ahead = places.ahead;
@@ -134,9 +167,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let rows = Rows::<WAYS>::new(source, strip);
                 for at in (0..bytes).step_by(V::BYTES) {
                     // SAFETY: a vector of each row, of which none is missing.
-                    let vectors = unsafe { rows.load::<V>(at, true) };
+                    let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, true) };
                     let to = destination.wrapping_add(at * WAYS);
-                    for (row, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
+                    for (row, words) in words.iter().enumerate() {
                         ahead.fetch_paced::<V>(rows.at(row, at));
                         // SAFETY: their words, in aligned vectors.
                         unsafe { words.stream(to.wrapping_add(row * V::BYTES)) };
@@ -155,13 +188,14 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     /// That of [`Algorithm::vectors`], and every block begins and ends where a vector does.
     #[inline(always)]
     unsafe fn stream_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let bytes = strip.columns * WIDTH;
+        let bytes = row_bytes(strip.columns, BITS);
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let rows = Rows::<WAYS>::new(source, strip);
             let mut to = destination;
             let end = destination.wrapping_add(bytes * WAYS + strip.pad);
             // SAFETY: the rows of the block.
-            for words in weave::<V, WAYS, BITS>(unsafe { rows.load_short::<V>(bytes) }) {
+            let rows = unsafe { rows.load_short::<V>(bytes) };
+            for words in &weave_rows::<V, WAYS, BITS, MOST_FIRST>(rows) {
                 if to < end {
                     // SAFETY: their words, and padding, to the end of the block at most.
                     unsafe { words.stream(to) };
@@ -173,34 +207,56 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
     }
 
-    /// Does a block from a column on, and the padding behind it.
+    /// Stores the words of blocks whose rows are shorter than a vector, and their padding.
     ///
     /// # Safety
     ///
-    /// The block can be read and written, from that column on, and for `stream` it is
-    /// aligned for `V`. There are columns for a vector. The CPU has `V`.
+    /// That of [`Algorithm::vectors`].
+    #[inline(always)]
+    unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let bytes = row_bytes(strip.columns, BITS);
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: the rows of the block.
+            let rows = unsafe { Rows::<WAYS>::new(source, strip).load_short::<V>(bytes) };
+            let mut made = MaybeUninit::<CacheLines<WAYS>>::uninit();
+            let made = made.as_mut_ptr().cast::<u8>();
+            // SAFETY: memory for as many vectors, none of which is longer than a line.
+            unsafe { store_row(&weave_rows::<V, WAYS, BITS, MOST_FIRST>(rows), made) };
+            // SAFETY: the words of the block, which have been made.
+            unsafe { scalar::run(made, destination, bytes * WAYS) };
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(destination.wrapping_add(bytes * WAYS), 0, strip.pad) };
+        }
+    }
+
+    /// Does a block from that byte of each row on, and the padding behind it.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from there on, and for `stream` it is
+    /// aligned for `V`. Rows have a vector at least. The CPU has `V`.
     #[inline(always)]
     unsafe fn block<V: Vector>(
         strip: &Strip,
         source: *const u8,
         destination: *mut u8,
-        mut column: usize,
+        mut at: usize,
         ahead: Option<Ahead>,
         stream: bool,
     ) {
-        let lanes = V::BYTES / WIDTH;
-        let (whole, full) = (strip.columns.is_multiple_of(lanes), strip.rows == WAYS);
+        let bytes = row_bytes(strip.columns, BITS);
+        let (whole, full) = (bytes.is_multiple_of(V::BYTES), strip.rows == WAYS);
         let rows = Rows::<WAYS>::new(source, strip);
-        let last = strip.columns - lanes;
-        while column <= last {
-            // SAFETY: the columns from `column` on are a vector at least, in
+        let last = bytes - V::BYTES;
+        while at <= last {
+            // SAFETY: the bytes from `at` on are a vector at least, in
             // each row, and so are their words.
-            let words = unsafe { rows.load::<V>(column * WIDTH, full) };
+            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, full) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
-                rows.fetch_vectors::<V, STREAM>(column * WIDTH, ahead);
+                rows.fetch_vectors::<V, STREAM>(at, ahead);
             }
-            let to = destination.wrapping_add(column * WAYS * WIDTH);
-            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+            let to = destination.wrapping_add(at * WAYS);
+            for (i, word) in words.iter().enumerate() {
                 let to = to.wrapping_add(i * V::BYTES);
                 if stream {
                     // SAFETY: as above; whole vectors from an aligned start.
@@ -210,16 +266,16 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                     unsafe { word.store(to) };
                 }
             }
-            column += lanes;
+            at += V::BYTES;
         }
-        if stream && has_whole_end::<V>(strip, strip.columns * WAYS * WIDTH) {
-            let rest = strip.columns - column;
-            let mut to = destination.wrapping_add(column * WAYS * WIDTH);
-            let end = destination.wrapping_add(strip.columns * WAYS * WIDTH + strip.pad);
+        let end_of_words = destination.wrapping_add(bytes * WAYS);
+        if stream && (bytes * WAYS + strip.pad).is_multiple_of(V::BYTES) {
+            let mut to = destination.wrapping_add(at * WAYS);
+            let end = end_of_words.wrapping_add(strip.pad);
             if !whole {
-                // SAFETY: the last columns of the rows, fewer than a vector has, but not all.
-                let words = unsafe { rows.load_end::<V>(strip.columns * WIDTH, rest * WIDTH) };
-                for word in weave::<V, WAYS, BITS>(words) {
+                // SAFETY: the last bytes of the rows, fewer than a vector has, but not all.
+                let words = unsafe { rows.load_end::<V>(bytes, bytes - at) };
+                for word in &weave_rows::<V, WAYS, BITS, MOST_FIRST>(words) {
                     if to < end {
                         // SAFETY: their words, and padding, to the end of the block at most.
                         unsafe { word.stream(to) };
@@ -233,42 +289,52 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
         if !whole && stream {
             // Not over what was streamed: see `copy_run`.
-            let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - column, ..*strip };
-            let source = source.wrapping_add(column * WIDTH);
-            let destination = destination.wrapping_add(column * WAYS * WIDTH);
+            let columns = (bytes - at) * 8 / BITS as usize;
+            let rest = Strip { lines: 1, blocks: 1, columns, ..*strip };
+            let (source, destination) =
+                (source.wrapping_add(at), destination.wrapping_add(at * WAYS));
+            if BITS < 8 {
+                // SAFETY: the last columns of the block.
+                return unsafe { Self::store_short::<V>(&rest, source, destination) };
+            }
             // SAFETY: the last columns of the block.
-            unsafe { Self::elements(&rest, source, destination) };
-            return;
+            return unsafe { Self::elements(&rest, source, destination) };
         }
         if !whole {
-            // SAFETY: the last columns of the rows.
-            let words = unsafe { rows.load::<V>(last * WIDTH, full) };
-            let to = destination.wrapping_add(last * WAYS * WIDTH);
-            for (i, word) in weave::<V, WAYS, BITS>(words).into_iter().enumerate() {
-                // SAFETY: the words of these columns.
-                unsafe { word.store(to.wrapping_add(i * V::BYTES)) };
-            }
+            // SAFETY: the last bytes of the rows.
+            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(last, full) };
+            // SAFETY: the words of these bytes.
+            unsafe { store_row(&words, destination.wrapping_add(last * WAYS)) };
         }
-        let end = destination.wrapping_add(strip.columns * WAYS * WIDTH);
         // SAFETY: `pad` bytes follow the words of the block.
-        unsafe { scalar::fill(end, 0, strip.pad) };
+        unsafe { scalar::fill(end_of_words, 0, strip.pad) };
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
-    for Interleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> ByTurns<WAYS> for Interleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     const TO_ROWS: bool = false;
 
     #[inline(always)]
     unsafe fn made<V: Vector>(strip: &Strip, source: *const u8) -> [V; WAYS] {
         // SAFETY: a vector of each row, of which none is missing.
-        weave::<V, WAYS, BITS>(unsafe { Rows::<WAYS>::new(source, strip).load::<V>(0, true) })
+        unsafe { Rows::<WAYS>::new(source, strip).words::<V, BITS, MOST_FIRST>(0, true) }
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
-    for Interleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Make for Interleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
@@ -277,88 +343,78 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-/// Interleaves [`STRAIGHT`] bytes of all rows together.
-///
-/// # Safety
-///
-/// No row is missing, and in each its part of these bytes can be read from byte
-/// `at` on; their words can be written. The CPU has `V`.
-#[inline(always)]
-unsafe fn interleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
-    rows: &Rows<WAYS>,
-    at: usize,
-    to: *mut u8,
-) {
-    for i in 0..STRAIGHT / V::BYTES / WAYS {
-        // SAFETY: vector i of each row.
-        unsafe { interleave_one::<V, WAYS, BITS>(rows, at, to, i) };
-    }
-}
-
-/// Interleaves vector `i` from byte `at` on of each row.
+/// Interleaves a vector of each row, from byte `at` on.
 ///
 /// # Safety
 ///
 /// No row is missing; this vector can be read in each, and its words be written.
 /// The CPU has `V`.
 #[inline(always)]
-unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
     rows: &Rows<WAYS>,
     at: usize,
     to: *mut u8,
-    i: usize,
 ) {
     // SAFETY: by the contract of this function.
-    let vectors = unsafe { rows.load::<V>(at + i * V::BYTES, true) };
-    for (j, words) in weave::<V, WAYS, BITS>(vectors).into_iter().enumerate() {
-        // SAFETY: by the contract of this function.
-        unsafe { words.store(to.wrapping_add((i * WAYS + j) * V::BYTES)) };
-    }
-}
-
-/// The mirror of [`interleave_straight`].
-///
-/// # Safety
-///
-/// The words can be read, and their columns be written in each row. The CPU has
-/// `V`.
-#[inline(always)]
-unsafe fn deinterleave_straight<V: Vector, const WAYS: usize, const BITS: u32>(
-    source: *const u8,
-    to: *mut u8,
-    row_stride: usize,
-) {
-    for i in 0..STRAIGHT / V::BYTES / WAYS {
-        // SAFETY: the words of vector i of each row.
-        unsafe { deinterleave_one::<V, WAYS, BITS>(source, to, row_stride, i) };
-    }
+    let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, true) };
+    // SAFETY: by the contract of this function.
+    unsafe { store_row(&words, to) };
 }
 
 /// The mirror of [`interleave_one`].
 ///
 /// # Safety
 ///
-/// The words of vector `i` of each row can be read, and be written there. The CPU
+/// The words of a vector of each row can be read, and be written there. The CPU
 /// has `V`.
 #[inline(always)]
-unsafe fn deinterleave_one<V: Vector, const WAYS: usize, const BITS: u32>(
+unsafe fn deinterleave_one<
+    V: Vector,
+    const WAYS: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
     source: *const u8,
     to: *mut u8,
     row_stride: usize,
-    i: usize,
 ) {
     // SAFETY: by the contract of this function.
-    let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(i * WAYS * V::BYTES)) };
-    for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+    let words = unsafe { load_row::<V, WAYS>(source) };
+    for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate() {
         // SAFETY: by the contract of this function.
-        unsafe {
-            vector.store(to.wrapping_add(row.wrapping_mul(row_stride).wrapping_add(i * V::BYTES)))
-        };
+        unsafe { vector.store(to.wrapping_add(row.wrapping_mul(row_stride))) };
     }
 }
 
+/// [`weave`], of rows of any elements.
+#[inline(always)]
+fn weave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
+    rows: [V; WAYS],
+) -> [V; WAYS] {
+    if BITS < 8 {
+        return packed_rows::weave::<V, WAYS, BITS, MOST_FIRST>(rows);
+    }
+    weave::<V, WAYS, BITS>(rows)
+}
+
+/// [`unweave`], of rows of any elements.
+#[inline(always)]
+fn unweave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
+    words: [V; WAYS],
+) -> [V; WAYS] {
+    if BITS < 8 {
+        return packed_rows::unweave::<V, WAYS, BITS, MOST_FIRST>(words);
+    }
+    unweave::<V, WAYS, BITS>(words)
+}
+
+/// The bytes of so many columns of a row, which fill bytes.
+const fn row_bytes(columns: usize, bits: u32) -> usize {
+    if bits < 8 { columns * bits as usize / 8 } else { columns * (bits as usize / 8) }
+}
+
 /// The rows of a block, of which the last ones may be missing.
-struct Rows<const WAYS: usize> {
+pub(super) struct Rows<const WAYS: usize> {
     first: *const u8,
     stride: usize,
     count: usize,
@@ -434,7 +490,7 @@ impl<const WAYS: usize> Rows<WAYS> {
         rows
     }
 
-    /// A vector of each row, from byte `at` of the row on; of a missing row,
+    /// The words of a vector of each row, from byte `at` of the row on; a missing row counts as
     /// zeros.
     ///
     /// # Safety
@@ -442,14 +498,39 @@ impl<const WAYS: usize> Rows<WAYS> {
     /// As many bytes can be read there in each row that is not missing; `full`
     /// says that none is. The CPU has `V`.
     #[inline(always)]
-    unsafe fn load<V: Vector>(&self, at: usize, full: bool) -> [V; WAYS] {
+    unsafe fn words<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+        &self,
+        at: usize,
+        full: bool,
+    ) -> [V; WAYS] {
+        if BITS < 8 {
+            // SAFETY: by the contract of this function.
+            return unsafe { packed_rows::words::<V, WAYS, BITS, MOST_FIRST>(self, at, full) };
+        }
+        // SAFETY: by the contract of this function.
+        weave::<V, WAYS, BITS>(unsafe { self.load::<V, WAYS>(0, at, full) })
+    }
+
+    /// A vector of each of so many rows, from that one and from byte `at` of it on; of a missing row,
+    /// zeros.
+    ///
+    /// # Safety
+    ///
+    /// As many bytes can be read there in each row that is not missing; `full`
+    /// says that none is. The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn load<V: Vector, const COUNT: usize>(
+        &self,
+        first: usize,
+        at: usize,
+        full: bool,
+    ) -> [V; COUNT] {
         // SAFETY: the CPU has `V`.
-        let mut rows = [unsafe { V::splat(0) }; WAYS];
+        let mut rows = [unsafe { V::splat(0) }; COUNT];
         for (row, vector) in rows.iter_mut().enumerate() {
-            if full || row < self.count {
-                let from = self.first.wrapping_add(row.wrapping_mul(self.stride).wrapping_add(at));
+            if full || first + row < self.count {
                 // SAFETY: by the contract of this function.
-                *vector = unsafe { V::load(from) };
+                *vector = unsafe { V::load(self.at(first + row, at)) };
             }
         }
         rows
@@ -461,15 +542,28 @@ pub(super) struct Deinterleave<
     const WAYS: usize,
     const BITS: u32,
     const WIDTH: usize,
+    const MOST_FIRST: bool,
     const STREAM: bool,
 >;
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
-    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Algorithm for Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            if BITS < 8 {
+                // SAFETY: the columns of the rows of the strip.
+                unsafe {
+                    packed_rows::deinterleave::<BITS, MOST_FIRST>(strip, source, destination)
+                };
+                continue;
+            }
             for row in 0..strip.rows {
                 let from = from(source.wrapping_add(row * WIDTH), WAYS * WIDTH);
                 let to = to(destination.wrapping_add(row.wrapping_mul(strip.row_stride)), WIDTH);
@@ -511,12 +605,18 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
-    Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     fn op() -> BlockOp {
-        BlockOp::Deinterleave { ways: u32::try_from(WAYS).unwrap_or_default(), bits: BITS }
+        let ways = u32::try_from(WAYS).unwrap_or_default();
+        BlockOp::Deinterleave { ways, bits: BITS, most_first: MOST_FIRST }
     }
 
     /// Does a strip whose lines are alike.
@@ -531,11 +631,22 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        let lanes = V::BYTES / WIDTH;
-        if strip.columns < lanes {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::alike::<V::Half>(strip, order, source, destination) };
+        let bytes = row_bytes(strip.columns, BITS);
+        if bytes < V::BYTES && V::Half::BYTES < V::BYTES {
+            // SAFETY: the same strip; the CPU has the half of what it has.
+            return unsafe { Self::alike::<V::Half>(strip, order, source, destination) };
+        }
+        // There is room for the rows of a block.
+        let rows_join = BITS < 8 && strip.rows_join(bytes) && strip.rows * bytes <= ROOM;
+        let are_lines = V::BYTES == LINE && streams::<V>(strip, destination, strip.row_stride);
+        if STREAM && rows_join && !are_lines {
+            // SAFETY: the same strip.
+            return unsafe { Self::stream_joined::<V>(strip, source, destination) };
+        }
+        if bytes < V::BYTES {
+            if BITS < 8 {
+                // SAFETY: the same strip.
+                return unsafe { Self::store_short::<V>(strip, source, destination) };
             }
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
@@ -548,37 +659,42 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             // SAFETY: the same strip and op, with columns for a vector.
             return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
-        let bytes = strip.columns * WIDTH;
         // SAFETY: the same strip and op, and the bytes of a row of it.
         if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
             return;
         }
         let is_whole = strip.rows == WAYS && bytes.is_multiple_of(Self::AT_ONCE * LINE);
-        if STREAM && stream && V::BYTES >= LINE && Self::AT_ONCE > 1 && is_whole {
+        let is_in_registers = WAYS < 8 && V::BYTES >= LINE;
+        if STREAM && stream && is_in_registers && is_whole {
             // SAFETY: the same strip, of whole vectors that are aligned in each row.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
         }
-        let mut places = blocks::<STREAM>(strip, order, strip.columns * WAYS * WIDTH);
+        // So many bytes of each row, or a vector of each.
+        let straight = (STRAIGHT / WAYS).max(V::BYTES);
+        let mut places = blocks::<STREAM>(strip, order, bytes * WAYS);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
             let (source, destination) = place.of(source, destination);
-            let mut column = 0;
+            let mut at = 0;
             if !STREAM && strip.rows == WAYS {
-                while column + STRAIGHT / WAYS / WIDTH <= strip.columns {
-                    let from = source.wrapping_add(column * WAYS * WIDTH);
-                    let to = destination.wrapping_add(column * WIDTH);
-                    let stride = strip.row_stride;
-                    // SAFETY: so many columns of each row, and their words.
-                    unsafe { deinterleave_straight::<V, WAYS, BITS>(from, to, stride) };
-                    ahead.fetch_bytes::<V, false>(from, STRAIGHT);
-                    column += STRAIGHT / WAYS / WIDTH;
+                while at + straight <= bytes {
+                    let from = source.wrapping_add(at * WAYS);
+                    for part in (0..straight).step_by(V::BYTES) {
+                        let from = from.wrapping_add(part * WAYS);
+                        let to = destination.wrapping_add(at + part);
+                        let stride = strip.row_stride;
+                        // SAFETY: a vector of each row, and their words.
+                        unsafe { deinterleave_one::<V, WAYS, BITS, MOST_FIRST>(from, to, stride) };
+                    }
+                    ahead.fetch_bytes::<V, false>(from, straight * WAYS);
+                    at += straight;
                 }
-                if column == strip.columns {
+                if at == bytes {
                     continue;
                 }
             }
-            // SAFETY: the columns of the block from `column` on, as above.
-            unsafe { Self::block::<V>(strip, source, destination, column, Some(ahead), stream) };
+            // SAFETY: the bytes of each row of the block from `at` on, as above.
+            unsafe { Self::block::<V>(strip, source, destination, at, Some(ahead), stream) };
         }
     }
 
@@ -593,7 +709,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     #[inline(always)]
     unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let Strip { source_step, destination_step, row_stride, .. } = *strip;
-        let bytes = strip.columns * WIDTH;
+        let bytes = row_bytes(strip.columns, BITS);
         let mut places = blocks::<true>(strip, &[], bytes * WAYS);
         while let Some((place, count)) = places.next_alike() {
             let ahead = places.ahead;
@@ -631,7 +747,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             if step < Self::AT_ONCE {
                 let source = source.wrapping_add(step * V::BYTES * WAYS);
                 // SAFETY: the words of a vector of each row.
-                *made = unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) });
+                *made = unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe {
+                    load_row::<V, WAYS>(source)
+                });
                 ahead.fetch_paced::<V>(first.wrapping_add(step * V::BYTES));
                 // SAFETY: a vector of the first row.
                 unsafe { made[0].stream(destination.wrapping_add(step * V::BYTES)) };
@@ -651,81 +769,195 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         }
     }
 
-    /// Does a block from a column on.
+    /// Streams the blocks of a strip whose rows follow each other.
     ///
     /// # Safety
     ///
-    /// The block can be read and written, from that column on, and for `stream` every
-    /// row of it is aligned for `V`. There are columns for a vector. The CPU has `V`.
+    /// That of [`Algorithm::vectors`]; the rows of a block are [`ROOM`] at most.
+    #[inline(always)]
+    unsafe fn stream_joined<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let bytes = row_bytes(strip.columns, BITS);
+        let block = Strip { lines: 1, blocks: 1, ..*strip };
+        let mut memory = Memory::uninit();
+        let mut lines = WholeLines::new(&mut memory);
+        let mut places = blocks::<true>(strip, &[], bytes * WAYS);
+        while let Some(place) = places.next() {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: rows that can be written, as what was made before.
+            let made = unsafe { lines.room::<V>(destination) };
+            if bytes < V::BYTES {
+                // SAFETY: a block, whose rows there is room for.
+                unsafe { Self::store_short::<V>(&block, source, made) };
+            } else {
+                // SAFETY: as above.
+                unsafe { Self::block::<V>(&block, source, made, 0, Some(places.ahead), false) };
+            }
+            // SAFETY: they have just been made.
+            unsafe { lines.made::<V>(strip.rows * bytes) };
+        }
+        // SAFETY: rows that can be written.
+        unsafe { lines.finish::<V>() };
+    }
+
+    /// Stores the rows of blocks that are shorter than a vector.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`].
+    #[inline(always)]
+    unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let bytes = row_bytes(strip.columns, BITS);
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let mut words = CacheLines([[0; LINE]; WAYS]);
+            let words = words.0.as_mut_ptr().cast::<u8>();
+            // SAFETY: the words of the block, fewer than so many vectors have.
+            unsafe { scalar::run(source, words, bytes * WAYS) };
+            // SAFETY: so many vectors, none of which is longer than a line.
+            let rows =
+                unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(words) });
+            for (row, vector) in rows.iter().enumerate() {
+                if row < strip.rows {
+                    let mut made = CacheLines::<1>([[0; LINE]]);
+                    let made = made.0.as_mut_ptr().cast::<u8>();
+                    // SAFETY: memory for a line, which no vector is longer than.
+                    unsafe { vector.store(made) };
+                    let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+                    // SAFETY: the bytes of a row, which have been made.
+                    unsafe { scalar::less_than_line(made, to, bytes) };
+                }
+            }
+        }
+    }
+
+    /// Does a block from that byte of each row on.
+    ///
+    /// # Safety
+    ///
+    /// The block can be read and written, from there on, and for `stream` every
+    /// row of it is aligned for `V`. Rows have a vector at least. The CPU has `V`.
     #[inline(always)]
     unsafe fn block<V: Vector>(
         strip: &Strip,
         source: *const u8,
         destination: *mut u8,
-        mut column: usize,
+        mut at: usize,
         ahead: Option<Ahead>,
         stream: bool,
     ) {
-        let lanes = V::BYTES / WIDTH;
+        let bytes = row_bytes(strip.columns, BITS);
         // What goes to one row had better be written at once. And where many parts of lines
         // would be under way, these are put together before they are streamed: memory takes
         // whole lines.
         let has_many_parts = V::BYTES < LINE && LINE / V::BYTES * WAYS > 4;
         if STREAM && stream && strip.rows == WAYS {
-            let columns = Self::AT_ONCE * LINE / WIDTH;
-            let at_once = Self::AT_ONCE > 1 && V::BYTES >= LINE / 2;
-            while at_once && column + columns <= strip.columns {
-                let from = source.wrapping_add(column * WAYS * WIDTH);
-                let to = destination.wrapping_add(column * WIDTH);
-                // SAFETY: the words of so many lines of each row, which can be written.
-                unsafe { Self::stream_lines::<V>(Self::AT_ONCE, from, to, strip, ahead) };
-                column += columns;
+            let at_once = WAYS >= 8 || V::BYTES >= LINE / 2;
+            while at_once && at + Self::AT_ONCE * LINE <= bytes {
+                let (from, to) = (source.wrapping_add(at * WAYS), destination.wrapping_add(at));
+                if BITS < 8 && WAYS > 8 && V::BYTES == LINE {
+                    // SAFETY: the words of so many lines of each row, which can be written.
+                    unsafe { Self::stream_by_bytes::<V>(from, to, strip, ahead) };
+                } else {
+                    // SAFETY: as above.
+                    unsafe { Self::stream_lines::<V>(Self::AT_ONCE, from, to, strip, ahead) };
+                }
+                at += Self::AT_ONCE * LINE;
             }
-            while has_many_parts && column + LINE / WIDTH <= strip.columns {
-                let from = source.wrapping_add(column * WAYS * WIDTH);
-                let to = destination.wrapping_add(column * WIDTH);
+            while has_many_parts && at + LINE <= bytes {
+                let (from, to) = (source.wrapping_add(at * WAYS), destination.wrapping_add(at));
                 // SAFETY: the words of a line of each row, which can be written.
                 unsafe { Self::stream_lines::<V>(1, from, to, strip, ahead) };
-                column += LINE / WIDTH;
+                at += LINE;
             }
-            if column == strip.columns {
+            if at == bytes {
                 return;
             }
         }
-        let last = strip.columns - lanes;
+        let last = bytes - V::BYTES;
         loop {
-            let (at, is_last) = if column < last { (column, false) } else { (last, true) };
-            let from = source.wrapping_add(at * WAYS * WIDTH);
-            // SAFETY: the words of as many columns as a vector takes, at most
-            // up to the last one.
+            let (part, is_last) = if at < last { (at, false) } else { (last, true) };
+            let from = source.wrapping_add(part * WAYS);
+            // SAFETY: the words of a vector of each row, at most up to their end.
             let words = unsafe { load_row::<V, WAYS>(from) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
-                for way in 0..WAYS {
+                if WAYS > 8 {
+                    ahead.fetch_bytes::<V, STREAM>(from, WAYS * V::BYTES);
+                }
+                for way in 0..if WAYS > 8 { 0 } else { WAYS } {
                     ahead.fetch::<V, STREAM>(from.wrapping_add(way * V::BYTES));
                 }
             }
-            let to = destination.wrapping_add(at * WIDTH);
-            let rows = unweave::<V, WAYS, BITS>(words).into_iter().take(strip.rows);
-            for (row, vector) in rows.enumerate() {
+            let to = destination.wrapping_add(part);
+            // No loop that ends early: it is not unrolled, and then the vectors are in memory.
+            for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate()
+            {
                 let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
-                if stream && (!is_last || column == last) {
-                    // SAFETY: these columns of a row; whole vectors from an
+                if row >= strip.rows {
+                    continue;
+                }
+                if stream && (!is_last || at == last) {
+                    // SAFETY: these bytes of a row; whole vectors from an
                     // aligned start.
                     unsafe { vector.stream(to) };
                 } else {
-                    // SAFETY: these columns of a row.
+                    // SAFETY: these bytes of a row.
                     unsafe { vector.store(to) };
                 }
             }
             if is_last {
                 break;
             }
-            column += lanes;
+            at += V::BYTES;
         }
     }
 
-    /// So many lines of each row are streamed one after the other: eight of all rows.
-    const AT_ONCE: usize = if WAYS < 8 { 8 / WAYS } else { 1 };
+    /// So many lines of each row are streamed one after the other: eight of all rows, or of so many
+    /// rows that these do not fit into registers four of each.
+    const AT_ONCE: usize = match WAYS {
+        ..8 => 8 / WAYS,
+        _ => 4,
+    };
+
+    /// Streams [`Self::AT_ONCE`] lines of each row, of words of four bytes that hold so many rows that
+    /// their lines do not fit into registers: the bytes are taken apart in memory, then the rows of each.
+    ///
+    /// # Safety
+    ///
+    /// That of [`stream_lines`](Self::stream_lines); `V` is a line.
+    #[inline(always)]
+    unsafe fn stream_by_bytes<V: Vector>(
+        source: *const u8,
+        destination: *mut u8,
+        strip: &Strip,
+        ahead: Option<Ahead>,
+    ) {
+        let mut memory = MaybeUninit::<[CacheLines<4>; WAYS]>::uninit();
+        let memory = memory.as_mut_ptr().cast::<u8>();
+        let bytes = Self::AT_ONCE * LINE;
+        let of_byte = bytes * WAYS / 4;
+        for at in (0..of_byte).step_by(LINE) {
+            let source = source.wrapping_add(4 * at);
+            if let Some(ahead) = ahead {
+                ahead.fetch_bytes::<V, STREAM>(source, 4 * LINE);
+            }
+            // SAFETY: a line of each byte of the words.
+            let words = unsafe { load_row::<V, 4>(source) };
+            for (byte, vector) in V::deinterleave_bytes(words).iter().enumerate() {
+                // SAFETY: there is room for each byte of all words.
+                unsafe { vector.store(memory.wrapping_add(byte * of_byte + at)) };
+            }
+        }
+        let rows = WAYS / 4;
+        for byte in 0..4 {
+            let to = destination.wrapping_add((byte * rows).wrapping_mul(strip.row_stride));
+            for line in (0..bytes).step_by(LINE) {
+                let from = memory.wrapping_add(byte * of_byte + line * rows);
+                let to = scalar::to(to.wrapping_add(line), strip.row_stride);
+                // SAFETY: the bytes of a line of as many rows as one holds, which have been made, and
+                // which can be written.
+                unsafe { packed_rows::stream_rows::<V, BITS, MOST_FIRST>(from, to) };
+            }
+        }
+    }
 
     /// Streams as many bytes of each row as so many lines have, at most [`Self::AT_ONCE`],
     /// and fetches what is ahead of their words.
@@ -754,7 +986,9 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             for part in (0..LINE).step_by(V::BYTES) {
                 // SAFETY: the words of a vector of each row.
                 let words = unsafe { load_row::<V, WAYS>(source.wrapping_add(part * WAYS)) };
-                for (row, vector) in unweave::<V, WAYS, BITS>(words).into_iter().enumerate() {
+                for (row, vector) in
+                    unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate()
+                {
                     // SAFETY: a part of a line of a row.
                     unsafe { vector.store(memory.wrapping_add(row * bytes + line + part)) };
                 }
@@ -771,20 +1005,30 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> ByTurns<WAYS>
-    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> ByTurns<WAYS> for Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     const TO_ROWS: bool = true;
 
     #[inline(always)]
     unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; WAYS] {
         // SAFETY: the words of a vector of each row.
-        unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) })
+        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(source) })
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Make
-    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> Make for Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
@@ -793,8 +1037,13 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> RunOp
-    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> RunOp for Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     #[inline(always)]
     unsafe fn vector<V: Vector>(source: *const u8, run: usize, at: usize) -> V {
@@ -806,15 +1055,20 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 }
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> RowsOp<WAYS>
-    for Deinterleave<WAYS, BITS, WIDTH, STREAM>
+impl<
+    const WAYS: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+> RowsOp<WAYS> for Deinterleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
     const ELEMENT: usize = WIDTH;
 
     #[inline(always)]
     unsafe fn vectors<V: Vector>(source: *const u8) -> [V; WAYS] {
         // SAFETY: the words of a vector of each row.
-        unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(source) })
+        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(source) })
     }
 
     #[inline(always)]
@@ -832,6 +1086,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 *vector = unsafe { load_end(source.wrapping_add(bytes), bytes - at) };
             }
         }
-        unweave::<V, WAYS, BITS>(words)
+        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words)
     }
 }

@@ -46,6 +46,7 @@ mod transpose;
 mod turn;
 mod vector;
 mod walk;
+mod whole_lines;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -77,6 +78,9 @@ pub enum BlockOp {
         ways: u32,
         /// Width of an element.
         bits: u32,
+        /// The first element of a byte of a row has its most significant bits. Only of
+        /// elements below a byte.
+        most_first: bool,
     },
     /// Words into rows of elements: the mirror of `Interleave`.
     Deinterleave {
@@ -84,6 +88,8 @@ pub enum BlockOp {
         ways: u32,
         /// Width of an element.
         bits: u32,
+        /// As of `Interleave`.
+        most_first: bool,
     },
     /// Rows of bytes into words, of each byte the low bits.
     Squeeze {
@@ -175,11 +181,7 @@ impl BlockOp {
     /// Whether its kernels visit the blocks of a strip in the order that they are
     /// told. That has to be all of them, and each once.
     pub(crate) fn goes_by_order(self) -> bool {
-        match self {
-            BlockOp::Copy => true,
-            BlockOp::Interleave { bits, .. } | BlockOp::Deinterleave { bits, .. } => bits >= 8,
-            _ => false,
-        }
+        matches!(self, BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Deinterleave { .. })
     }
 }
 
@@ -189,8 +191,12 @@ impl fmt::Display for BlockOp {
         let order = |most_first: bool| if most_first { "-most-first" } else { "" };
         match *self {
             BlockOp::Copy => f.write_str("copy"),
-            BlockOp::Interleave { ways, bits } => write!(f, "interleave{ways}x{bits}"),
-            BlockOp::Deinterleave { ways, bits } => write!(f, "deinterleave{ways}x{bits}"),
+            BlockOp::Interleave { ways, bits, most_first } => {
+                write!(f, "interleave{ways}x{bits}{}", order(most_first))
+            }
+            BlockOp::Deinterleave { ways, bits, most_first } => {
+                write!(f, "deinterleave{ways}x{bits}{}", order(most_first))
+            }
             BlockOp::Squeeze { ways, bits, truth: t } => {
                 write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
             }
@@ -310,7 +316,7 @@ impl Strip {
     /// knows one. In a line with a shorter run there may be more than one other, and it would part
     /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
     pub(crate) fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
-        let BlockOp::Deinterleave { ways, bits: 8.. } = op else {
+        let BlockOp::Deinterleave { ways, bits: 8.., .. } = op else {
             return (op == BlockOp::Copy).then_some(LINE);
         };
         let has_lines = match tier.level() {
@@ -344,6 +350,12 @@ impl Strip {
         [(self, self.place(0, 0)), (&*last, self.place(self.lines, 0))]
             .into_iter()
             .take(1 + usize::from(TAIL && self.tail > 0))
+    }
+
+    /// Whether rows of so many bytes in the destination, of which a block has several, follow each other.
+    #[inline(always)]
+    pub(crate) fn rows_join(&self, bytes: usize) -> bool {
+        self.rows > 1 && self.row_stride == bytes
     }
 
     /// Where its blocks begin, line by line.
@@ -515,7 +527,7 @@ impl Strip {
                 one(self.columns.checked_mul(conversion.widths().0)?)
             }
             BlockOp::Squeeze { .. } => rows(self.columns),
-            BlockOp::Deinterleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
+            BlockOp::Deinterleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
             BlockOp::Widen { bits, .. } => one(run_bytes(self.columns, bits)?),
             BlockOp::Strided { bits } => {
@@ -541,7 +553,7 @@ impl Strip {
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().1)?)
             }
-            BlockOp::Interleave { ways, bits } => one(run(ways.checked_mul(bits)?)?),
+            BlockOp::Interleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Squeeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
             BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
             BlockOp::Unsqueeze { .. } => rows(self.columns),

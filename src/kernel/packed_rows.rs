@@ -1,230 +1,284 @@
-//! Rows of packed elements into bytes that hold one column of as many rows each, and back: what
-//! [`squeeze`](super::squeeze) does of rows that have a byte for each element.
+//! Rows of elements below a byte into words of 32 bits, and back.
 //!
 //! Eight rows of bits, of which a byte each is eight by eight of them, are turned in place: what is
 //! above and below the diagonal changes sides, fours first, then twos, then ones. Byte i of row c is
 //! then column c of what byte i had, so that interleaving the rows brings the columns into order. Four
 //! rows of elements of two bits, and two of four bits, begin with the fours as well, and end sooner.
+//! A word has four such bytes, each of eight, four or two rows.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use std::mem::MaybeUninit;
-
-use super::carry::CacheLines;
+use super::Strip;
+use super::interleave::Rows;
 use super::scalar;
-use super::vector::{LINE, Vector, load_row, put, store_row, unweave, weave};
+use super::vector::{self, Vector, load_row};
 
-/// Makes bytes of `rows` rows, none or as many as a byte holds at most, of elements of `BITS` bits: all
-/// of `bytes`, one for each column. Streaming, what is ahead by each of these distances is fetched.
+/// For each of the two, four or eight columns in a byte. No loop: one that the compiler does not unroll
+/// keeps all vectors in memory.
+macro_rules! for_columns {
+    ($i:ident in $in_byte:ident, $body:expr) => {
+        for_columns!($i in $in_byte, $body, 0 1 2 3 4 5 6 7)
+    };
+    ($i:ident in $in_byte:ident, $body:expr, $($column:literal)+) => {
+        $(
+            if $column < $in_byte {
+                let $i = $column;
+                $body
+            }
+        )+
+    };
+}
+
+/// The words of a vector of each row, from byte `at` of the row on; a missing row counts as zeros.
 ///
 /// # Safety
 ///
-/// As many columns as `bytes` has, which fill bytes of the rows, can be read of each row; the CPU has `V`.
+/// That of [`Rows::load`].
 #[inline(always)]
-pub(super) unsafe fn squeeze_rows<V: Vector, const BITS: u32, const STREAM: bool>(
-    rows: usize,
-    source: scalar::Places<*const u8>,
-    bytes: &mut [MaybeUninit<u8>],
-    ahead: [usize; 2],
-) {
-    let row_bytes = bytes.len() * BITS as usize / 8;
-    if rows == 0 {
-        bytes.fill(MaybeUninit::new(0));
-        return;
+pub(super) unsafe fn words<
+    V: Vector,
+    const WAYS: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    full: bool,
+) -> [V; WAYS] {
+    // SAFETY: by the contract of this function.
+    match BITS {
+        1 => {
+            // SAFETY: as above.
+            unsafe { words_of::<V, WAYS, 8, 1, MOST_FIRST>(rows, at, full) }
+        }
+        2 => {
+            // SAFETY: as above.
+            unsafe { words_of::<V, WAYS, 4, 2, MOST_FIRST>(rows, at, full) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { words_of::<V, WAYS, 2, 4, MOST_FIRST>(rows, at, full) }
+        }
     }
-    if row_bytes >= V::BYTES {
-        // SAFETY: by the contract of this function.
-        return unsafe { squeeze_vectors::<V, BITS, STREAM>(rows, source, bytes, ahead) };
-    }
-    if V::Half::BYTES < V::BYTES {
-        // SAFETY: the same rows and columns; the CPU has the half of what it has.
-        return unsafe { squeeze_rows::<V::Half, BITS, STREAM>(rows, source, bytes, ahead) };
-    }
-    let mut short = CacheLines([[0; LINE]; 8]);
-    for (row, short) in short.0.iter_mut().enumerate().take(rows) {
-        let from = source.first.wrapping_add(row.wrapping_mul(source.stride));
-        // SAFETY: the bytes of a row, which are fewer than the shortest vector has, 16.
-        unsafe { scalar::few(from, short.as_mut_ptr(), row_bytes, 16) };
-    }
-    let from = scalar::from(short.0.as_ptr().cast(), LINE);
-    let mut made = [MaybeUninit::uninit(); 8 * LINE];
-    let whole = made.get_mut(..V::BYTES * 8 / BITS as usize).unwrap_or_default();
-    // SAFETY: so many rows of a vector.
-    unsafe { squeeze_vectors::<V, BITS, false>(rows, from, whole, ahead) };
-    bytes.copy_from_slice(made.get(..bytes.len()).unwrap_or_default());
 }
 
-/// [`squeeze_rows`] for some rows, of a vector at least.
+/// Words of `WAYS` rows, one of each column, of elements of `BITS` bits: [`vector::weave`] of such.
+#[inline(always)]
+pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
+    rows: [V; WAYS],
+) -> [V; WAYS] {
+    match BITS {
+        1 => weave_bytes::<V, WAYS, 8, 1, MOST_FIRST>(rows),
+        2 => weave_bytes::<V, WAYS, 4, 2, MOST_FIRST>(rows),
+        _ => weave_bytes::<V, WAYS, 2, 4, MOST_FIRST>(rows),
+    }
+}
+
+/// The inverse of [`weave`].
+#[inline(always)]
+pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
+    words: [V; WAYS],
+) -> [V; WAYS] {
+    match BITS {
+        1 => unweave_bytes::<V, WAYS, 8, 1, MOST_FIRST>(words),
+        2 => unweave_bytes::<V, WAYS, 4, 2, MOST_FIRST>(words),
+        _ => unweave_bytes::<V, WAYS, 2, 4, MOST_FIRST>(words),
+    }
+}
+
+/// [`words`], of rows of which so many fill a byte.
 ///
 /// # Safety
 ///
 /// As there.
 #[inline(always)]
-unsafe fn squeeze_vectors<V: Vector, const BITS: u32, const STREAM: bool>(
-    rows: usize,
-    source: scalar::Places<*const u8>,
-    bytes: &mut [MaybeUninit<u8>],
-    ahead: [usize; 2],
+unsafe fn words_of<
+    V: Vector,
+    const WAYS: usize,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    rows: &Rows<WAYS>,
+    at: usize,
+    full: bool,
+) -> [V; WAYS] {
+    // SAFETY: the rows of the first bytes of the words.
+    let first = unsafe { rows.load::<V, IN_BYTE>(0, at, full) };
+    let a = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(first);
+    // SAFETY: those of the second ones.
+    let second = unsafe { rows.load::<V, IN_BYTE>(IN_BYTE, at, full) };
+    let b = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(second);
+    // SAFETY: those of the third ones.
+    let third = unsafe { rows.load::<V, IN_BYTE>(2 * IN_BYTE, at, full) };
+    let c = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(third);
+    // SAFETY: those of the last ones.
+    let last = unsafe { rows.load::<V, IN_BYTE>(3 * IN_BYTE, at, full) };
+    let d = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(last);
+    words_of_bytes::<V, WAYS, IN_BYTE>([a, b, c, d])
+}
+
+/// [`weave`], of rows of which so many fill a byte.
+#[inline(always)]
+fn weave_bytes<
+    V: Vector,
+    const WAYS: usize,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    rows: [V; WAYS],
+) -> [V; WAYS] {
+    let mut bytes = [[rows[0]; IN_BYTE]; 4];
+    for (byte, some) in bytes.iter_mut().enumerate() {
+        for (i, row) in some.iter_mut().enumerate() {
+            *row = rows[byte * IN_BYTE + i];
+        }
+        *some = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(*some);
+    }
+    words_of_bytes::<V, WAYS, IN_BYTE>(bytes)
+}
+
+/// A byte of the words of all columns, of as many rows as fill it.
+#[inline(always)]
+fn bytes_of_rows<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
+    rows: [V; IN_BYTE],
+) -> [V; IN_BYTE] {
+    let columns = turned::<V, IN_BYTE, BITS>(rows);
+    vector::weave::<V, IN_BYTE, 8>(in_order::<V, IN_BYTE, MOST_FIRST>(columns))
+}
+
+/// Words of four bytes, in the order of their columns.
+#[inline(always)]
+fn words_of_bytes<V: Vector, const WAYS: usize, const IN_BYTE: usize>(
+    [a, b, c, d]: [[V; IN_BYTE]; 4],
+) -> [V; WAYS] {
+    let mut words = [a[0]; WAYS];
+    for_columns!(i in IN_BYTE, {
+        let four = V::interleave_bytes([a[i], b[i], c[i], d[i]]);
+        [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]] = four;
+    });
+    words
+}
+
+/// The inverse of [`weave_bytes`].
+#[inline(always)]
+fn unweave_bytes<
+    V: Vector,
+    const WAYS: usize,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    words: [V; WAYS],
+) -> [V; WAYS] {
+    let mut rows = words;
+    let mut a = [words[0]; IN_BYTE];
+    let (mut b, mut c, mut d) = (a, a, a);
+    for_columns!(i in IN_BYTE, {
+        let four = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
+        [a[i], b[i], c[i], d[i]] = V::deinterleave_bytes(four);
+    });
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(a, 0, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(b, 1, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(c, 2, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(d, 3, &mut rows);
+    rows
+}
+
+/// The inverse of [`bytes_of_rows`], to where the rows of that byte of the words belong.
+#[inline(always)]
+fn rows_of_bytes<
+    V: Vector,
+    const WAYS: usize,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    bytes: [V; IN_BYTE],
+    byte: usize,
+    rows: &mut [V; WAYS],
 ) {
-    let in_byte = 8 / BITS as usize;
-    let row_bytes = bytes.len() / in_byte;
-    let last = row_bytes - V::BYTES;
-    let mut next = 0;
-    loop {
-        let at = next.min(last);
-        let row = |row: usize| {
-            let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
-            for _ in 0..if STREAM { (2 * V::BYTES).div_ceil(LINE) } else { 0 } {
-                V::prefetch::<2>(from.wrapping_add(ahead[0]));
-                V::prefetch::<2>(from.wrapping_add(ahead[1]));
-            }
-            if row < rows {
-                // SAFETY: the bytes from `at` on are a vector at least, in each row.
-                unsafe { V::load(from) }
-            } else {
-                // SAFETY: the CPU has `V`.
-                unsafe { V::splat(0) }
-            }
-        };
-        let to = bytes.as_mut_ptr().cast::<u8>().wrapping_add(at * in_byte);
-        match BITS {
-            1 => {
-                let rows = std::array::from_fn::<V, 8, _>(row);
-                // SAFETY: the CPU has `V`.
-                let columns = unsafe { turned::<V, 8, 1>(rows) };
-                // SAFETY: as many bytes as these rows have columns.
-                unsafe { store_row(weave::<V, 8, 8>(columns), to) };
-            }
-            2 => {
-                let rows = std::array::from_fn::<V, 4, _>(row);
-                // SAFETY: the CPU has `V`.
-                let columns = unsafe { turned::<V, 4, 2>(rows) };
-                // SAFETY: as many bytes as these rows have columns.
-                unsafe { store_row(weave::<V, 4, 8>(columns), to) };
-            }
-            _ => {
-                let rows = std::array::from_fn::<V, 2, _>(row);
-                // SAFETY: the CPU has `V`.
-                let columns = unsafe { turned::<V, 2, 4>(rows) };
-                // SAFETY: as many bytes as these rows have columns.
-                unsafe { store_row(weave::<V, 2, 8>(columns), to) };
-            }
-        }
-        if next >= last {
-            break;
-        }
-        next += V::BYTES;
+    let some = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes);
+    for (i, row) in some.iter().enumerate() {
+        rows[byte * IN_BYTE + i] = *row;
     }
 }
 
-/// The inverse of [`squeeze_rows`]: the first `rows` rows of what bytes hold, streamed where `STREAM`
-/// says so and rows are whole lines of the caches.
+/// The inverse of [`bytes_of_rows`].
+#[inline(always)]
+fn rows_of_byte<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
+    bytes: [V; IN_BYTE],
+) -> [V; IN_BYTE] {
+    let columns = vector::unweave::<V, IN_BYTE, 8>(bytes);
+    turned::<V, IN_BYTE, BITS>(in_order::<V, IN_BYTE, MOST_FIRST>(columns))
+}
+
+/// Streams a vector of each row that a byte holds, of bytes that follow each other in memory.
 ///
 /// # Safety
 ///
-/// The bytes have been written, and as many columns, which fill bytes of the rows, can be in each row. The
-/// CPU has `V`.
+/// As many vectors can be read, and one of each row be written, aligned. The CPU has `V`.
 #[inline(always)]
-pub(super) unsafe fn unsqueeze_rows<V: Vector, const BITS: u32, const STREAM: bool>(
-    rows: usize,
-    bytes: &[MaybeUninit<u8>],
-    destination: scalar::Places<*mut u8>,
+pub(super) unsafe fn stream_rows<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+    bytes: *const u8,
+    to: scalar::Places<*mut u8>,
 ) {
-    let row_bytes = bytes.len() * BITS as usize / 8;
-    let are_aligned = (destination.first.addr() | destination.stride).is_multiple_of(LINE);
-    if row_bytes < V::BYTES {
-        if V::Half::BYTES < V::BYTES {
-            // SAFETY: the same rows and columns; the CPU has the half of what it has.
-            return unsafe { unsqueeze_rows::<V::Half, BITS, STREAM>(rows, bytes, destination) };
+    // SAFETY: by the contract of this function.
+    match BITS {
+        1 => {
+            // SAFETY: as above.
+            unsafe { stream_some::<V, 8, 1, MOST_FIRST>(bytes, to) }
         }
-        let mut short = [MaybeUninit::new(0); 8 * LINE];
-        short.get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(bytes);
-        let whole = short.get(..V::BYTES * 8 / BITS as usize).unwrap_or_default();
-        let mut made = CacheLines([[0; LINE]; 8]);
-        let to = scalar::to(made.0.as_mut_ptr().cast(), LINE);
-        // SAFETY: so many rows of a vector.
-        unsafe { unsqueeze_vectors::<V, BITS, false>(rows, whole, to) };
-        for (row, made) in made.0.iter().enumerate().take(rows) {
-            let to = destination.first.wrapping_add(row.wrapping_mul(destination.stride));
-            // SAFETY: the bytes of a row, which are fewer than the shortest vector has, 16.
-            unsafe { scalar::few(made.as_ptr(), to, row_bytes, 16) };
+        2 => {
+            // SAFETY: as above.
+            unsafe { stream_some::<V, 4, 2, MOST_FIRST>(bytes, to) }
         }
-    } else if STREAM && are_aligned && row_bytes.is_multiple_of(LINE) {
-        // SAFETY: by the contract of this function; rows of whole lines, which begin at some.
-        unsafe { unsqueeze_vectors::<V, BITS, true>(rows, bytes, destination) };
-    } else {
-        // Lines of which a part is stored in the ordinary way hold up what is streamed.
-        // SAFETY: by the contract of this function.
-        unsafe { unsqueeze_vectors::<V, BITS, false>(rows, bytes, destination) };
+        _ => {
+            // SAFETY: as above.
+            unsafe { stream_some::<V, 2, 4, MOST_FIRST>(bytes, to) }
+        }
     }
 }
 
-/// [`unsqueeze_rows`] of a vector at least.
+/// [`stream_rows`], of which so many fill a byte.
 ///
 /// # Safety
 ///
-/// As there; for `STREAM`, rows are whole vectors at multiples of them.
+/// As there.
 #[inline(always)]
-unsafe fn unsqueeze_vectors<V: Vector, const BITS: u32, const STREAM: bool>(
-    rows: usize,
-    bytes: &[MaybeUninit<u8>],
-    destination: scalar::Places<*mut u8>,
+unsafe fn stream_some<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
+    bytes: *const u8,
+    to: scalar::Places<*mut u8>,
 ) {
-    let in_byte = 8 / BITS as usize;
-    let row_bytes = bytes.len() / in_byte;
-    let last = row_bytes - V::BYTES;
-    let mut next = 0;
-    loop {
-        let at = next.min(last);
-        let from = bytes.as_ptr().cast::<u8>().wrapping_add(at * in_byte);
-        let put_row = |row: usize, vector: V| {
-            let to = destination.first.wrapping_add(row.wrapping_mul(destination.stride));
-            let to = to.wrapping_add(at);
-            if row < rows {
-                // SAFETY: so many bytes of a row that there is, from an aligned one on if streaming.
-                unsafe { put::<V, STREAM>(vector, to) };
-            }
-        };
-        match BITS {
-            1 => {
-                // SAFETY: the columns of a vector of each row.
-                let columns = unweave::<V, 8, 8>(unsafe { load_row(from) });
-                // SAFETY: the CPU has `V`.
-                let rows = unsafe { turned::<V, 8, 1>(columns) };
-                rows.into_iter().enumerate().for_each(|(row, vector)| put_row(row, vector));
-            }
-            2 => {
-                // SAFETY: the columns of a vector of each row.
-                let columns = unweave::<V, 4, 8>(unsafe { load_row(from) });
-                // SAFETY: the CPU has `V`.
-                let rows = unsafe { turned::<V, 4, 2>(columns) };
-                rows.into_iter().enumerate().for_each(|(row, vector)| put_row(row, vector));
-            }
-            _ => {
-                // SAFETY: the columns of a vector of each row.
-                let columns = unweave::<V, 2, 8>(unsafe { load_row(from) });
-                // SAFETY: the CPU has `V`.
-                let rows = unsafe { turned::<V, 2, 4>(columns) };
-                rows.into_iter().enumerate().for_each(|(row, vector)| put_row(row, vector));
-            }
-        }
-        if next >= last {
-            break;
-        }
-        next += V::BYTES;
+    // SAFETY: as many vectors as rows.
+    let bytes = unsafe { load_row::<V, IN_BYTE>(bytes) };
+    let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes);
+    for (i, row) in rows.iter().enumerate() {
+        // SAFETY: a vector of a row, aligned.
+        unsafe { row.stream(to.first.wrapping_add(i.wrapping_mul(to.stride))) };
     }
+}
+
+/// The columns in a byte, the one in its least significant bits first: turned round if that is the last
+/// one. And the other way.
+#[inline(always)]
+fn in_order<V: Vector, const IN_BYTE: usize, const MOST_FIRST: bool>(
+    columns: [V; IN_BYTE],
+) -> [V; IN_BYTE] {
+    let mut ordered = columns;
+    if MOST_FIRST {
+        for_columns!(i in IN_BYTE, ordered[i] = columns[IN_BYTE - 1 - i]);
+    }
+    ordered
 }
 
 /// Squares of elements of `BITS` bits, one in each byte of all rows, turned.
-///
-/// # Safety
-///
-/// The CPU has `V`.
 #[inline(always)]
-unsafe fn turned<V: Vector, const ROWS: usize, const BITS: u32>(mut rows: [V; ROWS]) -> [V; ROWS] {
+fn turned<V: Vector, const ROWS: usize, const BITS: u32>(mut rows: [V; ROWS]) -> [V; ROWS] {
     const { assert!(ROWS == 8 / BITS as usize, "as many rows as elements in a byte") };
     let masks = |low: u8| {
-        // SAFETY: by the contract of this function.
+        // SAFETY: the CPU has `V`, as there are values of it.
         let low_parts = unsafe { V::splat(low) };
         // SAFETY: as above.
         [low_parts, unsafe { V::splat(!low) }]
@@ -252,4 +306,53 @@ unsafe fn turned<V: Vector, const ROWS: usize, const BITS: u32>(mut rows: [V; RO
 #[inline(always)]
 fn exchanged<V: Vector, const BY: i32>(a: V, b: V, [low, high]: [V; 2]) -> (V, V) {
     (a.and(low).or(b.shl::<BY>().and(high)), a.shr::<BY>().and(low).or(b.and(high)))
+}
+
+/// The words of the columns of a block, made byte by byte.
+///
+/// # Safety
+///
+/// The rows of the block can be read, and its words be written.
+#[inline(always)]
+pub(super) unsafe fn interleave<const BITS: u32, const MOST_FIRST: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let rows_of_byte = 8 / BITS as usize;
+    for column in 0..strip.columns {
+        for byte in 0..4 {
+            let first = byte * rows_of_byte;
+            let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+            let from = source.wrapping_add(first.wrapping_mul(strip.row_stride));
+            let from = scalar::from(from, strip.row_stride);
+            // SAFETY: one column of rows that the strip has.
+            let made = unsafe { scalar::squeeze_packed::<BITS, MOST_FIRST>(rows, column, from) };
+            // SAFETY: one byte of the word of that column.
+            unsafe { destination.wrapping_add(4 * column + byte).write(made) };
+        }
+    }
+}
+
+/// The inverse of [`interleave`].
+///
+/// # Safety
+///
+/// The words of the block can be read, and its rows be written.
+#[inline(always)]
+pub(super) unsafe fn deinterleave<const BITS: u32, const MOST_FIRST: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let rows_of_byte = 8 / BITS as usize;
+    for byte in 0..4 {
+        let first = byte * rows_of_byte;
+        let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
+        let to = destination.wrapping_add(first.wrapping_mul(strip.row_stride));
+        let bytes = scalar::from(source.wrapping_add(byte), 4);
+        let to = scalar::to(to, strip.row_stride);
+        // SAFETY: all columns of one byte of the words, and rows that the strip has.
+        unsafe { scalar::unsqueeze_packed::<BITS, MOST_FIRST>(rows, strip.columns, bytes, to) };
+    }
 }

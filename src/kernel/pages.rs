@@ -57,7 +57,6 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     source: *const u8,
     destination: *mut u8,
 ) -> bool {
-    const { assert!(AT_ONCE.is_multiple_of(WAYS), "some vectors of each row are made at once") };
     let (row_stride, run_bytes) =
         if A::TO_ROWS { (strip.row_stride, row_bytes) } else { (0, row_bytes * WAYS) };
     // With shorter vectors, parts of lines of several rows would be under way, or few lines of each.
@@ -66,7 +65,9 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
         && strip.pad == 0
         && row_bytes.is_multiple_of(V::BYTES)
         && streams::<V>(strip, destination, row_stride);
-    if !strip.pages_by_turns || !has_lines || !is_whole {
+    // Some vectors of each row are made at once.
+    let is_room = AT_ONCE.is_multiple_of(WAYS);
+    if !strip.pages_by_turns || !is_room || !has_lines || !is_whole {
         return false;
     }
     let distance = |step: usize| step.cast_signed().unsigned_abs();
@@ -353,7 +354,7 @@ mod tests {
         let words = |strip: Strip, at: usize| {
             let mut memory = Aligned([0; 4096]);
             let destination = memory.0.as_mut_ptr().wrapping_add(at);
-            type Op = Interleave<2, 8, 1, true>;
+            type Op = Interleave<2, 8, 1, false, true>;
             // SAFETY: both sides have far more bytes than the strip; vectors of 16 bytes are of
             // every CPU.
             let is_done = unsafe {
@@ -387,7 +388,7 @@ mod tests {
             // SAFETY: as above; the empty one has no bytes.
             unsafe { run::<CopyRun<true>, Portable, 1>(&strip, bytes, source, destination) }
         });
-        type Back = Deinterleave<2, 8, 1, true>;
+        type Back = Deinterleave<2, 8, 1, false, true>;
         // SAFETY: as above.
         let taken_apart = unsafe { run::<Back, Portable, 2>(&strip, 64, source, destination) };
         // Of rows that short vectors are taken apart into, parts of lines would be under way.

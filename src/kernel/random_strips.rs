@@ -45,12 +45,12 @@ impl Random {
         let (ways, bits) =
             self.pick(&[(2, 8), (2, 16), (2, 32), (2, 64), (4, 8), (4, 16), (8, 8), (8, 16)]);
         let (narrow_ways, narrow) = (self.pick(&[1, 2, 4]), self.pick(&[1, 2, 4]));
-        let (ways, bits) =
-            if self.one_in(3) { (8 * narrow_ways / narrow, narrow) } else { (ways, bits) };
+        let (ways, bits) = if self.one_in(3) { (32 / narrow, narrow) } else { (ways, bits) };
+        let most_first = bits < 8 && self.one_in(2);
         match self.below(8) {
             0 | 1 => BlockOp::Copy,
-            2 => BlockOp::Interleave { ways, bits },
-            3 => BlockOp::Deinterleave { ways, bits },
+            2 => BlockOp::Interleave { ways, bits, most_first },
+            3 => BlockOp::Deinterleave { ways, bits, most_first },
             4 => BlockOp::Squeeze { ways: narrow_ways, bits: narrow, truth: false },
             5 => BlockOp::Unsqueeze { ways: narrow_ways, bits: narrow },
             _ => BlockOp::Transpose { bits: self.pick(&[8, 16, 32, 64]) },
@@ -149,14 +149,19 @@ impl Random {
     fn strip(&mut self, op: BlockOp) -> Strip {
         // Bytes that a column adds to a row or a word, and rows at most.
         let byte = |bits: u32| usize::try_from(bits / 8).unwrap();
-        if let BlockOp::Interleave { ways, bits } | BlockOp::Deinterleave { ways, bits } = op
+        if let BlockOp::Interleave { ways, bits, .. } | BlockOp::Deinterleave { ways, bits, .. } =
+            op
             && bits < 8
         {
             return self.packed_strip(op, ways, bits);
         }
         let (word, made, most_rows) = match op {
-            BlockOp::Interleave { ways, bits } => (byte(bits), byte(ways * bits), byte(8 * ways)),
-            BlockOp::Deinterleave { ways, bits } => (byte(ways * bits), byte(bits), byte(8 * ways)),
+            BlockOp::Interleave { ways, bits, .. } => {
+                (byte(bits), byte(ways * bits), byte(8 * ways))
+            }
+            BlockOp::Deinterleave { ways, bits, .. } => {
+                (byte(ways * bits), byte(bits), byte(8 * ways))
+            }
             BlockOp::Squeeze { ways, bits, .. } => (1, byte(8 * ways), byte(64 * ways / bits)),
             BlockOp::Unsqueeze { ways, bits } => (byte(8 * ways), 1, byte(64 * ways / bits)),
             BlockOp::Transpose { bits } => (byte(bits), byte(bits), 200),
@@ -252,11 +257,45 @@ impl Random {
         strip
     }
 
+    /// Of words that are taken apart into rows which follow each other, as mostly the blocks do.
+    fn joined_rows(&mut self, op: BlockOp) -> Strip {
+        let in_bits = |bits: u32| usize::try_from(bits).unwrap();
+        let (ways, word, bits) = match op {
+            BlockOp::Unsqueeze { ways, bits } => (8 * in_bits(ways / bits), in_bits(ways), 8),
+            BlockOp::Deinterleave { ways, bits, .. } => (in_bits(ways), 4, in_bits(bits)),
+            _ => panic!("{op} has no such rows"),
+        };
+        let any = 1 + self.below(300);
+        let columns = self.pick(&[any, any, 16, 64, 1000, 2048, 2056]).next_multiple_of(8);
+        let columns = if bits == 8 && self.one_in(2) { columns - self.below(8) } else { columns };
+        let row = columns * bits / 8;
+        let rows = if self.one_in(4) { 1 + self.below(ways) } else { ways };
+        let room = (MOST / (columns * word)).max(1);
+        let lines = 1 + self.below(room.min(4));
+        let blocks = 1 + self.below((room / lines).clamp(1, 9));
+        let [source_line, source_step] = self.nest(columns * word, word, [lines, blocks]);
+        let destination_step = rows * row + self.pick(&[0, 0, 5]);
+        let destination_line = blocks * destination_step + self.pick(&[0, 0, 7]);
+        Strip {
+            lines,
+            source_line,
+            destination_line,
+            blocks,
+            source_step,
+            destination_step,
+            rows,
+            row_stride: row,
+            columns,
+            is_far: self.one_in(2),
+            ..Strip::default()
+        }
+    }
+
     /// One whose rows have whole lines and begin at them, on both sides.
     fn whole_lines(&mut self, op: BlockOp) -> Strip {
         let bytes = |n: u32| usize::try_from(n).unwrap();
         let (ways, width) = match op {
-            BlockOp::Interleave { ways, bits } | BlockOp::Deinterleave { ways, bits } => {
+            BlockOp::Interleave { ways, bits, .. } | BlockOp::Deinterleave { ways, bits, .. } => {
                 (bytes(ways), bytes(bits / 8))
             }
             _ => (1, 1),
@@ -346,7 +385,11 @@ fn pages_by_turns_are_the_same() {
     let words =
         [(2, 8), (2, 16), (2, 32), (2, 64), (4, 8), (4, 16), (4, 32), (8, 8), (8, 16)].into_iter();
     let ops = words.flat_map(|(ways, bits)| {
-        [BlockOp::Interleave { ways, bits }, BlockOp::Deinterleave { ways, bits }]
+        let most_first = false;
+        [
+            BlockOp::Interleave { ways, bits, most_first },
+            BlockOp::Deinterleave { ways, bits, most_first },
+        ]
     });
     for op in ops.chain([BlockOp::Copy]) {
         for number in 0..40 {
@@ -391,7 +434,7 @@ fn crowded_columns_are_the_same() {
 #[test]
 fn two_blocks_to_a_page_are_the_same() {
     const PAGE: usize = 4096;
-    let op = BlockOp::Interleave { ways: 2, bits: 16 };
+    let op = BlockOp::Interleave { ways: 2, bits: 16, most_first: false };
     let strip = Strip {
         lines: 4,
         source_line: 2048,
@@ -436,8 +479,8 @@ fn rows_in_pages_of_their_own_are_the_same() {
     let mut random = Random(6);
     for (op, ways, width) in [
         (BlockOp::Copy, 1, 1),
-        (BlockOp::Deinterleave { ways: 2, bits: 16 }, 2, 2),
-        (BlockOp::Deinterleave { ways: 4, bits: 8 }, 4, 1),
+        (BlockOp::Deinterleave { ways: 2, bits: 16, most_first: false }, 2, 2),
+        (BlockOp::Deinterleave { ways: 4, bits: 8, most_first: false }, 4, 1),
     ] {
         for (lines, blocks, row) in
             [(21, 3, 128), (9, 2, 256), (16, 4, 128), (5, 2, 512), (2, 2, 3072)]
@@ -458,6 +501,25 @@ fn rows_in_pages_of_their_own_are_the_same() {
             };
             let from = random.below(64);
             check(&mut random, "rows in pages", op, strip, [from, 0]);
+        }
+    }
+}
+
+/// Rows of a block that follow each other, of elements below a byte, which are streamed as if they
+/// were one.
+#[test]
+fn rows_that_follow_each_other_are_the_same() {
+    let mut random = Random(7);
+    let to_bytes = [(4, 1), (2, 1), (1, 2), (4, 2), (4, 4)];
+    let to_bytes = to_bytes.map(|(ways, bits)| BlockOp::Unsqueeze { ways, bits });
+    let packed = [(32, 1), (16, 2), (8, 4)].into_iter().flat_map(|(ways, bits)| {
+        [false, true].map(|most_first| BlockOp::Deinterleave { ways, bits, most_first })
+    });
+    for op in to_bytes.into_iter().chain(packed) {
+        for number in 0..60 {
+            let strip = random.joined_rows(op);
+            let places = [random.below(64), random.below(64)];
+            check(&mut random, &format!("joined rows {number}"), op, strip, places);
         }
     }
 }

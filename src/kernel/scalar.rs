@@ -334,13 +334,14 @@ pub(super) unsafe fn unsqueeze<const BITS: u32>(
 ///
 /// The rows have this column.
 #[inline(always)]
-pub(super) unsafe fn squeeze_packed<const BITS: u32>(
+pub(super) unsafe fn squeeze_packed<const BITS: u32, const MOST_FIRST: bool>(
     rows: usize,
     column: usize,
     source: Places<*const u8>,
 ) -> u8 {
     let in_byte = 8 / BITS as usize;
-    let (at, shift) = (column / in_byte, column % in_byte * BITS as usize);
+    let in_order = if MOST_FIRST { in_byte - 1 - column % in_byte } else { column % in_byte };
+    let (at, shift) = (column / in_byte, in_order * BITS as usize);
     let mut byte = 0;
     for row in (0..rows).rev() {
         let from = source.first.wrapping_add(row.wrapping_mul(source.stride).wrapping_add(at));
@@ -357,7 +358,7 @@ pub(super) unsafe fn squeeze_packed<const BITS: u32>(
 ///
 /// So many bytes of words can be read, and so many columns of the rows written.
 #[inline(always)]
-pub(super) unsafe fn unsqueeze_packed<const BITS: u32>(
+pub(super) unsafe fn unsqueeze_packed<const BITS: u32, const MOST_FIRST: bool>(
     rows: usize,
     columns: usize,
     source: Places<*const u8>,
@@ -367,7 +368,9 @@ pub(super) unsafe fn unsqueeze_packed<const BITS: u32>(
     for at in 0..columns / in_byte {
         for row in 0..rows {
             let mut byte = 0;
-            for column in (at * in_byte..(at + 1) * in_byte).rev() {
+            for i in 0..in_byte {
+                // The one in the most significant bits first.
+                let column = at * in_byte + if MOST_FIRST { i } else { in_byte - 1 - i };
                 let from = source.first.wrapping_add(column.wrapping_mul(source.stride));
                 // SAFETY: the byte of one of the columns.
                 let elements = unsafe { from.read() };

@@ -1,5 +1,4 @@
-//! Rows of bytes into words that hold some bits of each, and back; and the same of rows that are packed
-//! already.
+//! Rows of bytes into words that hold some bits of each, and back.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
@@ -9,15 +8,16 @@ use std::ops::Range;
 use super::algorithm::Algorithm;
 use super::copy::CopyRun;
 use super::interleave::{Deinterleave, Interleave};
-use super::packed_rows;
 use super::scalar;
-use super::vector::{LINE, Vector};
+use super::vector::{LINE, Vector, streams};
+use super::whole_lines::{Memory, ROOM, WholeLines};
 use super::{Place, Strip};
 
 /// How many bytes of a row [`Squeeze`] reads before the next one where it streams, half as many
 /// within them, and [`Unsqueeze`] writes.
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
+const _: () = assert!(8 * UNSQUEEZED <= ROOM, "there is room for the rows of a byte");
 
 /// How many bytes ahead in its row what is squeezed is fetched as well.
 const SQUEEZED_AGAIN: usize = 2048;
@@ -68,13 +68,12 @@ struct Part {
 }
 
 impl<'a> Stretches<'a> {
-    /// Stretches of at most `most` columns of each row, where a column has so many bits and rows have one
-    /// block every `row_step`.
+    /// Stretches of at most `most` columns of each row, where rows have one block every `row_step`.
     #[inline(always)]
-    fn new(strip: &'a Strip, row_step: usize, bits: usize, most: usize) -> Self {
+    fn new(strip: &'a Strip, row_step: usize, most: usize) -> Self {
         let columns = strip.columns.min(most);
-        let are_joined = row_step.wrapping_mul(8) == columns * bits;
-        let most = if are_joined { most } else { most.min(APART * 8 / bits / strip.rows.max(1)) };
+        let are_joined = row_step == columns;
+        let most = if are_joined { most } else { most.min(APART / strip.rows.max(1)) };
         let blocks = if columns == strip.columns { most / columns } else { 1 };
         let blocks = blocks.clamp(1, IN_STRETCH);
         Self { strip, are_joined, columns, blocks, line: 0, block: 0, column: 0 }
@@ -116,33 +115,20 @@ impl Iterator for Stretches<'_> {
 }
 
 impl Part {
-    /// Where it begins, on the side where a column of a block has so many bits. Parts of a block begin at
-    /// multiples of eight columns.
+    /// Where it begins, on the side where a column of a block has so many bytes.
     #[inline(always)]
-    fn start(self, line_step: usize, block_step: usize, column_bits: usize) -> usize {
+    fn start(self, line_step: usize, block_step: usize, column_bytes: usize) -> usize {
         (self.line.wrapping_mul(line_step))
             .wrapping_add(self.block.wrapping_mul(block_step))
-            .wrapping_add(self.column / 8 * column_bits)
+            .wrapping_add(self.column * column_bytes)
     }
 }
 
-/// [`BlockOp::Squeeze`](super::BlockOp::Squeeze), and of `PACKED` rows
-/// [`BlockOp::Interleave`](super::BlockOp::Interleave).
-pub(super) struct Squeeze<
-    const WAYS: usize,
-    const BITS: u32,
-    const TRUTH: bool,
-    const PACKED: bool,
-    const STREAM: bool,
->;
+/// [`BlockOp::Squeeze`](super::BlockOp::Squeeze).
+pub(super) struct Squeeze<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool>;
 
-/// The bits of a column in a row.
-const fn column_bits(packed: bool, bits: u32) -> usize {
-    if packed { bits as usize } else { 8 }
-}
-
-impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, const STREAM: bool>
-    Algorithm for Squeeze<WAYS, BITS, TRUTH, PACKED, STREAM>
+impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
+    for Squeeze<WAYS, BITS, TRUTH, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
@@ -152,10 +138,11 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
                 for way in 0..WAYS {
                     let first = way * rows_of_byte;
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                    let from = source.wrapping_add(first.wrapping_mul(strip.row_stride));
+                    let from = source
+                        .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(column));
                     let from = scalar::from(from, strip.row_stride);
                     // SAFETY: one column of rows that the strip has.
-                    let byte = unsafe { squeeze_column::<BITS, TRUTH, PACKED>(rows, column, from) };
+                    let byte = unsafe { scalar::squeeze::<BITS, TRUTH>(rows, from) };
                     // SAFETY: one byte of the word of that column.
                     unsafe { destination.wrapping_add(column * WAYS + way).write(byte) };
                 }
@@ -173,8 +160,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Packed rows may be shorter than a vector.
-        if !PACKED && strip.columns < V::BYTES {
+        if strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -184,8 +170,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
         }
         let rows_of_byte = 8 / BITS as usize;
         let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
-        let bits = column_bits(PACKED, BITS);
-        let mut parts = Stretches::new(strip, strip.source_step, bits, longest);
+        let mut parts = Stretches::new(strip, strip.source_step, longest);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i * parts.columns,
             destination: i.wrapping_mul(strip.destination_step),
@@ -194,10 +179,10 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
         let mut next = parts.next();
         while let Some(part) = next {
             next = parts.next();
-            let at = part.start(strip.source_line, strip.source_step, bits);
+            let at = part.start(strip.source_line, strip.source_step, 1);
             // The rows of the next stretch are fetched meanwhile.
             let ahead = next.map_or(0, |next| {
-                next.start(strip.source_line, strip.source_step, bits).wrapping_sub(at)
+                next.start(strip.source_line, strip.source_step, 1).wrapping_sub(at)
             });
             let (runs, columns) = parts.runs(part);
             for run in 0..runs {
@@ -212,18 +197,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
                         (scalar::from(from, strip.row_stride), bytes.unwrap_or_default());
                     // SAFETY: so many columns of rows that the strip has: of several blocks only
                     // where these are one long row.
-                    if PACKED {
-                        let ahead = [ahead, SQUEEZED_AGAIN];
-                        // SAFETY: as above.
-                        unsafe {
-                            packed_rows::squeeze_rows::<V, BITS, STREAM>(rows, from, bytes, ahead);
-                        }
-                    } else {
-                        // SAFETY: as above.
-                        unsafe {
-                            squeeze_rows::<V, BITS, TRUTH, STREAM>(rows, from, bytes, ahead);
-                        }
-                    }
+                    unsafe { squeeze_rows::<V, BITS, TRUTH, STREAM>(rows, from, bytes, ahead) };
                 }
             }
             let is_end = part.column + part.columns == strip.columns;
@@ -240,7 +214,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
             };
             let order = order.get(..part.blocks).unwrap_or_default();
             let bytes = stretch.0.as_ptr().cast();
-            let at = part.start(strip.destination_line, strip.destination_step, 8 * WAYS);
+            let at = part.start(strip.destination_line, strip.destination_step, WAYS);
             let to = destination.wrapping_add(at);
             // SAFETY: the stretch holds the columns of these blocks in each row; their words, and the
             // padding behind the last ones, are in the destination.
@@ -251,35 +225,19 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const PACKED: bool, 
                 }
                 2 => {
                     // SAFETY: as above.
-                    unsafe { Interleave::<2, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
+                    unsafe {
+                        Interleave::<2, 8, 1, false, STREAM>::vectors::<V>(&words, order, bytes, to)
+                    }
                 }
                 _ => {
                     // SAFETY: as above.
-                    unsafe { Interleave::<4, 8, 1, STREAM>::vectors::<V>(&words, order, bytes, to) }
+                    unsafe {
+                        Interleave::<4, 8, 1, false, STREAM>::vectors::<V>(&words, order, bytes, to)
+                    }
                 }
             }
         }
     }
-}
-
-/// One byte of a word, of so many rows, as [`scalar`] makes it.
-///
-/// # Safety
-///
-/// The rows have this column.
-#[inline(always)]
-unsafe fn squeeze_column<const BITS: u32, const TRUTH: bool, const PACKED: bool>(
-    rows: usize,
-    column: usize,
-    source: scalar::Places<*const u8>,
-) -> u8 {
-    if PACKED {
-        // SAFETY: by the contract of this function.
-        return unsafe { scalar::squeeze_packed::<BITS>(rows, column, source) };
-    }
-    let source = scalar::from(source.first.wrapping_add(column), source.stride);
-    // SAFETY: by the contract of this function.
-    unsafe { scalar::squeeze::<BITS, TRUTH>(rows, source) }
 }
 
 /// Squeezes columns of up to as many rows as fill a byte into `bytes`, all of them.
@@ -385,40 +343,16 @@ unsafe fn squeeze_row<V: Vector, const TRUTH: bool, const STREAM: bool>(
     if TRUTH { vector.min(mask) } else { vector.and(mask) }
 }
 
-/// [`BlockOp::Unsqueeze`](super::BlockOp::Unsqueeze), and of `PACKED` rows
-/// [`BlockOp::Deinterleave`](super::BlockOp::Deinterleave).
-pub(super) struct Unsqueeze<
-    const WAYS: usize,
-    const BITS: u32,
-    const PACKED: bool,
-    const STREAM: bool,
->;
+/// [`BlockOp::Unsqueeze`](super::BlockOp::Unsqueeze).
+pub(super) struct Unsqueeze<const WAYS: usize, const BITS: u32, const STREAM: bool>;
 
-impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool> Algorithm
-    for Unsqueeze<WAYS, BITS, PACKED, STREAM>
+impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
+    for Unsqueeze<WAYS, BITS, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         let rows_of_byte = 8 / BITS as usize;
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            if PACKED {
-                for way in 0..WAYS {
-                    let first = way * rows_of_byte;
-                    let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
-                    let to = destination.wrapping_add(first.wrapping_mul(strip.row_stride));
-                    let bytes = scalar::from(source.wrapping_add(way), WAYS);
-                    // SAFETY: all columns of one byte of the words, and rows that the strip has.
-                    unsafe {
-                        scalar::unsqueeze_packed::<BITS>(
-                            rows,
-                            strip.columns,
-                            bytes,
-                            scalar::to(to, strip.row_stride),
-                        );
-                    }
-                }
-                continue;
-            }
             for column in 0..strip.columns {
                 for way in 0..WAYS {
                     let first = way * rows_of_byte;
@@ -443,8 +377,7 @@ impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Packed rows may be shorter than a vector.
-        if !PACKED && strip.columns < V::BYTES {
+        if strip.columns < V::BYTES {
             if V::Half::BYTES < V::BYTES {
                 // SAFETY: the same strip; the CPU has the half of what it has.
                 return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
@@ -453,13 +386,18 @@ impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool>
             return unsafe { Self::elements(strip, source, destination) };
         }
         let rows_of_byte = 8 / BITS as usize;
-        let bits = column_bits(PACKED, BITS);
-        let mut parts = Stretches::new(strip, strip.destination_step, bits, UNSQUEEZED);
+        let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
         });
         let mut stretch = Stretch::<WAYS, UNSQUEEZED>::uninit();
+        // Rows that follow each other, unless all are whole lines.
+        let are_lines = V::BYTES == LINE && streams::<V>(strip, destination, strip.row_stride);
+        let rows_join =
+            STREAM && strip.rows_join(strip.columns) && strip.columns <= UNSQUEEZED && !are_lines;
+        let mut memory = Memory::uninit();
+        let mut lines = WholeLines::new(&mut memory);
         while let Some(part) = parts.next() {
             let words = Strip {
                 lines: 1,
@@ -472,7 +410,7 @@ impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool>
                 ..*strip
             };
             let order = order.get(..part.blocks).unwrap_or_default();
-            let at = part.start(strip.source_line, strip.source_step, 8 * WAYS);
+            let at = part.start(strip.source_line, strip.source_step, WAYS);
             let from = source.wrapping_add(at);
             let bytes = stretch.0.as_mut_ptr().cast();
             // SAFETY: the words of the columns; the stretch has room for each byte of them.
@@ -484,17 +422,21 @@ impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool>
                 2 => {
                     // SAFETY: as above.
                     unsafe {
-                        Deinterleave::<2, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
+                        Deinterleave::<2, 8, 1, false, false>::vectors::<V>(
+                            &words, order, from, bytes,
+                        )
                     }
                 }
                 _ => {
                     // SAFETY: as above.
                     unsafe {
-                        Deinterleave::<4, 8, 1, false>::vectors::<V>(&words, order, from, bytes)
+                        Deinterleave::<4, 8, 1, false, false>::vectors::<V>(
+                            &words, order, from, bytes,
+                        )
                     }
                 }
             }
-            let at = part.start(strip.destination_line, strip.destination_step, bits);
+            let at = part.start(strip.destination_line, strip.destination_step, 1);
             let (runs, columns) = parts.runs(part);
             for run in 0..runs {
                 if STREAM && strip.is_far && runs > 1 {
@@ -511,18 +453,28 @@ impl<const WAYS: usize, const BITS: u32, const PACKED: bool, const STREAM: bool>
                         .wrapping_add(first.wrapping_mul(strip.row_stride).wrapping_add(at));
                     let bytes = bytes.get(run * columns..(run + 1) * columns).unwrap_or_default();
                     let to = scalar::to(to, strip.row_stride);
-                    // SAFETY: so many columns of rows that the strip has, whose bytes have just
-                    // been written: of several blocks only where these are one long row.
-                    if PACKED {
-                        // SAFETY: as above.
-                        unsafe { packed_rows::unsqueeze_rows::<V, BITS, STREAM>(rows, bytes, to) };
-                    } else {
-                        // SAFETY: as above.
+                    if !rows_join {
+                        // SAFETY: so many columns of rows that the strip has, whose bytes have just
+                        // been written: of several blocks only where these are one long row.
                         unsafe { unsqueeze_rows::<V, BITS>(rows, bytes, to, STREAM) };
+                        continue;
                     }
+                    if rows == 0 {
+                        continue;
+                    }
+                    // SAFETY: rows that can be written, as what was made before.
+                    let made = unsafe { lines.room::<V>(to.first) };
+                    // SAFETY: so many rows, which there is room for.
+                    unsafe {
+                        unsqueeze_rows::<V, BITS>(rows, bytes, scalar::to(made, columns), false);
+                    }
+                    // SAFETY: they have just been made.
+                    unsafe { lines.made::<V>(rows * columns) };
                 }
             }
         }
+        // SAFETY: rows that can be written.
+        unsafe { lines.finish::<V>() };
     }
 }
 

@@ -372,10 +372,10 @@ pub(super) unsafe fn load_row<V: Vector, const COUNT: usize>(source: *const u8) 
 /// Their bytes can be written.
 #[inline(always)]
 pub(super) unsafe fn store_row<V: Vector, const COUNT: usize>(
-    vectors: [V; COUNT],
+    vectors: &[V; COUNT],
     destination: *mut u8,
 ) {
-    for (i, vector) in vectors.into_iter().enumerate() {
+    for (i, vector) in vectors.iter().enumerate() {
         // SAFETY: vector i ends within the bytes of `COUNT` vectors.
         unsafe { vector.store(destination.wrapping_add(i * V::BYTES)) };
     }

@@ -56,10 +56,10 @@ impl Along {
                 (bits(strip.row_stride)?, width.into())
             }
             (Along::Columns, BlockOp::Copy) => (8, 8),
-            (Along::Columns, BlockOp::Interleave { ways, bits }) => {
+            (Along::Columns, BlockOp::Interleave { ways, bits, .. }) => {
                 (bits.into(), (ways * bits).into())
             }
-            (Along::Columns, BlockOp::Deinterleave { ways, bits }) => {
+            (Along::Columns, BlockOp::Deinterleave { ways, bits, .. }) => {
                 ((ways * bits).into(), bits.into())
             }
             (Along::Columns, BlockOp::Squeeze { ways, .. }) => (8, (8 * ways).into()),

@@ -402,14 +402,21 @@ fn words_of_rows(
     let (along_source, along_destination) = (loops[s], loops[d]);
     let width = u32::try_from(bits).ok()?;
     let ways = along_destination.full;
-    let interleave = BlockOp::Interleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
+    let interleave = BlockOp::Interleave {
+        ways: u32::try_from(ways).unwrap_or(0),
+        bits: width,
+        most_first: false,
+    };
     let interleaves = Some(along_source.destination) == ways.checked_mul(bits)
         && fills_bytes(along_source, bits)
         && exists(interleave);
     let word = along_destination.source;
     let ways = word / bits;
-    let deinterleave =
-        BlockOp::Deinterleave { ways: u32::try_from(ways).unwrap_or(0), bits: width };
+    let deinterleave = BlockOp::Deinterleave {
+        ways: u32::try_from(ways).unwrap_or(0),
+        bits: width,
+        most_first: false,
+    };
     let deinterleaves = word.is_multiple_of(bits)
         && along_source.extent <= ways
         && fills_bytes(along_destination, bits)
@@ -443,7 +450,7 @@ fn words_of_one_row(
 ) -> Option<BlockOp> {
     let word = loops[d].source;
     let ways = u32::try_from(word / bits).ok().filter(|_| word.is_multiple_of(bits))?;
-    let op = BlockOp::Deinterleave { ways, bits: u32::try_from(bits).ok()? };
+    let op = BlockOp::Deinterleave { ways, bits: u32::try_from(bits).ok()?, most_first: false };
     let is_whole =
         fills_bytes(loops[d], bits) && reads_whole_words(word, source, loops, d, elements);
     (exists(op) && is_whole).then_some(op)
@@ -589,7 +596,7 @@ fn reads_whole_words(
 }
 
 /// Whether there is a kernel for an op: in every tier or in none.
-fn exists(op: BlockOp) -> bool {
+pub(super) fn exists(op: BlockOp) -> bool {
     kernel(op, Tier::SCALAR, false).is_some()
 }
 
@@ -784,8 +791,8 @@ mod tests {
         assert_eq!(op((4, 4), &[(8, 4096, 4), (128, 4, 32)]), "interleave8x4");
         assert_eq!(op((1, 1), &[(32, 1, 4096), (128, 32, 1)]), "deinterleave32x1");
         assert_eq!(op((1, 1), &[(128, 32, 1)]), "deinterleave32x1");
-        // Four rows of words of 16 columns, rather than 16 rows of words of four.
-        assert_eq!(op((2, 2), &[(16, 8, 2), (4, 2, 32)]), "deinterleave4x2");
+        // Words of 16 bits have no kernel of their own.
+        assert_eq!(op((4, 4), &[(4, 4096, 4), (128, 4, 16)]), "bits4to4");
         // Of rows that end within a byte.
         assert_eq!(op((4, 4), &[(8, 4096, 4), (127, 4, 32)]), "bits4to4");
         assert_eq!(op((1, 1), &[(100, 32, 1)]), "bits1to1");

@@ -107,6 +107,10 @@ pub(super) fn data(
             (to, from)
         });
     let mut best: Option<(usize, Vec<Leaf>)> = None;
+    let converts = conversions.source.is_some() || conversions.destination.is_some();
+    if let Some(leaves) = of_rows_most_first(&nest, elements, order).filter(|_| !converts) {
+        return Some(leaves);
+    }
     let both = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
     for sides in both {
         let leaves = match sides {
@@ -122,7 +126,6 @@ pub(super) fn data(
             break;
         }
     }
-    let converts = conversions.source.is_some() || conversions.destination.is_some();
     if best.is_none() && !converts {
         // The ops on bits know any order.
         return choose::data_on_bits(nest, elements);
@@ -136,6 +139,35 @@ pub(super) fn data(
         && let Some(leaves) = hop::data(&nest, elements, &leaves)
     {
         return Some(leaves);
+    }
+    Some(leaves)
+}
+
+/// The leaves of a nest with one side whose elements go from the most significant bits on, where a
+/// kernel knows such rows.
+fn of_rows_most_first(nest: &Nest, elements: &Elements, order: MostFirst) -> Option<Vec<Leaf>> {
+    if order.source == order.destination {
+        return None;
+    }
+    let mut leaves = choose::data(nest.clone(), elements)?;
+    for leaf in &mut leaves {
+        match &mut leaf.op {
+            BlockOp::Interleave { bits, most_first, .. }
+                if order.source && *bits == elements.source_bits =>
+            {
+                *most_first = true;
+            }
+            BlockOp::Deinterleave { bits, most_first, .. }
+                if order.destination && *bits == elements.source_bits =>
+            {
+                *most_first = true;
+            }
+            BlockOp::Fill | BlockOp::FillBits => continue,
+            _ => return None,
+        }
+        if slowness(leaf) > 0 || !choose::exists(leaf.op) {
+            return None;
+        }
     }
     Some(leaves)
 }

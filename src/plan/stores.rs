@@ -182,8 +182,12 @@ impl Stores {
     }
 }
 
-/// Whether the rows that an [`Unsqueeze`](BlockOp::Unsqueeze) writes have less than a line each.
+/// Whether the rows that an [`Unsqueeze`](BlockOp::Unsqueeze) writes have less than a line each, and do
+/// not follow each other.
 fn has_parts_of_lines(strip: &Strip) -> bool {
+    if strip.rows_join(strip.columns) {
+        return false;
+    }
     let goes_on = strip.destination_step == strip.columns;
     let blocks = if goes_on { strip.blocks } else { 1 };
     strip.columns.saturating_mul(blocks) < LINE

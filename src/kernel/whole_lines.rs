@@ -1,0 +1,133 @@
+//! Rows that follow each other in memory and begin anywhere, streamed by whole lines of the caches.
+//!
+//! They are made one behind the other in memory that L1 holds, as far from the beginning of a line as
+//! where they belong. From there whole lines go to their places, and what is left goes to the
+//! beginning, for the next rows to go on with:
+//!
+//! ```text
+//! lines in the destination   |       |       |       |
+//! three rows                     aaaaaBBBBBccccc
+//! in memory                  |   aaaa|aBBBBBcc|ccc
+//! once its lines are gone    |ccc
+//! ```
+//!
+//! The first bytes of what goes on and on, and the last ones, are written in the ordinary
+//! way: the rest of their lines belongs to others. [`Carry`](super::carry::Carry) does this for blocks
+//! of whole lines, several rows of them side by side.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use std::mem::MaybeUninit;
+
+use super::carry::{CacheLines, copy_line};
+use super::scalar;
+use super::vector::{LINE, Vector};
+
+/// So many bytes are made at once at most.
+pub(super) const ROOM: usize = 16 << 10;
+
+/// Lines are streamed once there are so many bytes of them.
+const ENOUGH: usize = 2048;
+
+/// The memory: room for rows, what is left of others, and lines of which they have a part.
+pub(super) type Memory = MaybeUninit<CacheLines<{ (ROOM + ENOUGH) / LINE + 2 }>>;
+
+/// What has been made and is not streamed yet.
+pub(super) struct WholeLines {
+    memory: *mut u8,
+    /// The bytes of memory that are taken, and how many of these, the first ones, belong to others.
+    filled: usize,
+    others: usize,
+    /// The line of the destination that the memory begins with.
+    line: *mut u8,
+}
+
+impl WholeLines {
+    /// Nothing, for that memory.
+    #[inline(always)]
+    pub(super) fn new(memory: &mut Memory) -> Self {
+        let line = std::ptr::null_mut();
+        Self { memory: memory.as_mut_ptr().cast(), filled: 0, others: 0, line }
+    }
+
+    /// Where rows are to be made that belong at `to`, up to [`ROOM`] bytes. If these do not
+    /// go on with those before them, all of these are written.
+    ///
+    /// # Safety
+    ///
+    /// The memory is that it was made for. What was made before can be written. The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn room<V: Vector>(&mut self, to: *mut u8) -> *mut u8 {
+        if self.line.wrapping_add(self.filled) != to {
+            // SAFETY: by the contract of this function.
+            unsafe { self.finish::<V>() };
+            self.others = to.addr() % LINE;
+            self.filled = self.others;
+            self.line = to.wrapping_sub(self.others);
+        }
+        self.memory.wrapping_add(self.filled)
+    }
+
+    /// So many bytes have been made there.
+    ///
+    /// # Safety
+    ///
+    /// They have, are [`ROOM`] at most and can be written where they belong, and so can what was
+    /// made before. The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn made<V: Vector>(&mut self, bytes: usize) {
+        self.filled += bytes;
+        if self.filled >= ENOUGH {
+            // SAFETY: by the contract of this function.
+            unsafe { self.stream::<V>() };
+        }
+    }
+
+    /// Writes all that is left.
+    ///
+    /// # Safety
+    ///
+    /// That of [`room`](WholeLines::room).
+    #[inline(always)]
+    pub(super) unsafe fn finish<V: Vector>(&mut self) {
+        // SAFETY: by the contract of this function.
+        unsafe { self.stream::<V>() };
+        let from = self.memory.wrapping_add(self.others);
+        let to = self.line.wrapping_add(self.others);
+        // SAFETY: what has been made of a line, which can be written.
+        unsafe { scalar::less_than_line(from, to, self.filled - self.others) };
+        self.others = self.filled;
+    }
+
+    /// Streams whole lines, but for a first one that others have a part of.
+    ///
+    /// # Safety
+    ///
+    /// That of [`room`](WholeLines::room).
+    #[inline(always)]
+    unsafe fn stream<V: Vector>(&mut self) {
+        let (whole, left) = (self.filled / LINE, self.filled % LINE);
+        if whole == 0 {
+            return;
+        }
+        let mut at = 0;
+        if self.others > 0 {
+            let from = self.memory.wrapping_add(self.others);
+            let to = self.line.wrapping_add(self.others);
+            // SAFETY: what has been made of the first line.
+            unsafe { scalar::less_than_line(from, to, LINE - self.others) };
+            (at, self.others) = (LINE, 0);
+        }
+        for at in (at..whole * LINE).step_by(LINE) {
+            let from = self.memory.wrapping_add(at);
+            // SAFETY: a line that has been made, to one of the destination.
+            unsafe { copy_line::<V, true>(from, self.line.wrapping_add(at)) };
+        }
+        // SAFETY: what is left, to the beginning of the memory, which is a line at least before it.
+        unsafe {
+            scalar::less_than_line(self.memory.wrapping_add(whole * LINE), self.memory, left)
+        };
+        self.line = self.line.wrapping_add(whole * LINE);
+        self.filled = left;
+    }
+}
