@@ -73,6 +73,39 @@ impl Nest {
         self
     }
 
+    /// The one nest of this one and another, where that one is what a loop of this one would reach if it
+    /// went on: the last tile, which is not whole, behind those that go on with each other in memory.
+    /// Elements that fill bytes together, of these widths on the two sides, stay apart from such that do not.
+    pub(super) fn followed_by(&self, behind: &Nest, widths: [u32; 2]) -> Option<Nest> {
+        let (mut both, behind) = (self.clone().canonical(), behind.clone().canonical());
+        let goes_on = |l: &Loop| {
+            !l.is_padded()
+                && both.source.wrapping_add(l.extent.wrapping_mul(l.source)) == behind.source
+                && both.destination.wrapping_add(l.extent.wrapping_mul(l.destination))
+                    == behind.destination
+        };
+        let i = both.loops.iter().position(goes_on)?;
+        let along = both.loops[i];
+        let has_steps = |l: &Loop| (l.source, l.destination) == (along.source, along.destination);
+        let mut others = behind.loops;
+        // One element more is no loop.
+        let last = match others.iter().position(has_steps) {
+            Some(at) => others.remove(at),
+            None => Loop::new(1, along.source, along.destination),
+        };
+        let fill_bytes = |extent: u64| {
+            widths.into_iter().all(|bits| extent.wrapping_mul(bits.into()).is_multiple_of(8))
+        };
+        let extent = along.extent.checked_add(last.extent)?;
+        let mut rest = both.loops.clone();
+        rest.remove(i);
+        if rest != others || fill_bytes(along.extent) && !fill_bytes(extent) {
+            return None;
+        }
+        both.loops[i] = Loop { extent, full: along.extent.checked_add(last.full)?, ..along };
+        Some(both)
+    }
+
     /// The same nest in canonical form.
     pub(super) fn canonical(self) -> Nest {
         let mut nest = self.upwards();
@@ -115,6 +148,40 @@ mod tests {
         assert_eq!(nest(&[(6, 8, 8), (4, 240, 240), (5, 48, 48)]), nest(&[(120, 8, 8)]));
         assert_eq!(nest(&[(4, 480, 240), (30, 8, 8)]).loops.len(), 2);
         assert_eq!(nest(&[(1, 7, 9), (2, 8, 8)]), nest(&[(2, 8, 8)]));
+    }
+
+    #[test]
+    fn whole_tiles_and_the_last_one_are_one_nest_where_they_go_on() {
+        let of = |source, destination, loops: &[Loop]| Nest {
+            source,
+            destination,
+            loops: loops.to_vec(),
+        };
+        let padded = |extent, full, source, destination| Loop {
+            full,
+            ..Loop::new(extent, source, destination)
+        };
+        // Two tiles of 128 columns of three rows of bytes in words, and 44 columns of another one.
+        let row = Loop::new(3, 2400, 8);
+        let whole = of(0, 0, &[row, Loop::new(2, 1024, 4096), Loop::new(128, 8, 32)]);
+        let last = of(2048, 8192, &[row, padded(44, 128, 8, 32)]);
+        let both = whole.followed_by(&last, [8, 8]).unwrap();
+        assert_eq!(both, of(0, 0, &[row, padded(300, 384, 8, 32)]).canonical());
+        // One more, behind both; none behind padding, and none that has other rows or is elsewhere.
+        let one = |source| of(source, 8192, &[row]);
+        let both = whole.followed_by(&one(2048), [8, 8]).unwrap();
+        assert_eq!(both, of(0, 0, &[row, Loop::new(257, 8, 32)]).canonical());
+        assert_eq!(last.followed_by(&of(2048 + 352, 8192 + 44 * 32, &[row]), [8, 8]), None);
+        assert_eq!(whole.followed_by(&one(2056), [8, 8]), None);
+        let two_rows = Loop { extent: 2, full: 2, ..row };
+        assert_eq!(whole.followed_by(&of(2048, 8192, &[two_rows]), [8, 8]), None);
+        // Tiles with something between them.
+        let apart = of(0, 0, &[row, Loop::new(2, 1024, 8192), Loop::new(128, 8, 32)]);
+        assert_eq!(apart.followed_by(&of(2048, 16384, &[row]), [8, 8]), None);
+        // Bits that fill bytes, and one more, or a byte more.
+        let bits = of(0, 0, &[Loop::new(128, 1, 32)]);
+        assert_eq!(bits.followed_by(&of(128, 4096, &[]), [1, 1]), None);
+        assert!(bits.followed_by(&of(128, 4096, &[Loop::new(8, 1, 32)]), [1, 1]).is_some());
     }
 
     #[test]

@@ -40,6 +40,10 @@ enum Kind {
 }
 
 impl Part {
+    fn is_data(&self) -> bool {
+        self.kind == Kind::Data
+    }
+
     /// Whether none of its elements, so wide, lies across a place that is a multiple of
     /// `step` from `start` on. All in bits.
     fn is_whole_between(&self, start: u64, step: u64, width: u64) -> bool {
@@ -225,23 +229,36 @@ impl Recipe {
     }
 
     fn leaves(&self, parts: &[Part], stores: Stores) -> Option<Vec<Leaf>> {
+        let Elements { source_bits, destination_bits, .. } = self.elements;
+        // What goes on is one: not before parts are cut, which they are where tiles end.
+        let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+        for part in parts {
+            let mut part = part.clone();
+            while let Some(before) = joined.pop_if(|before| before.is_data() && part.is_data()) {
+                match before.nest.followed_by(&part.nest, [source_bits, destination_bits]) {
+                    Some(both) => part.nest = both,
+                    None => {
+                        joined.push(before);
+                        break;
+                    }
+                }
+            }
+            joined.push(part);
+        }
         let elements = Elements {
-            alone: parts.len() == 1,
-            are_few: parts.len() <= FEW_PARTS,
+            alone: joined.len() == 1,
+            are_few: joined.len() <= FEW_PARTS,
             stores,
             ..self.elements
         };
         let mut leaves = Vec::new();
-        for Part { nest, kind } in parts {
-            match *kind {
-                Kind::Data => leaves.extend(staged::data(
-                    nest.clone(),
-                    &elements,
-                    self.order,
-                    self.conversions,
-                )?),
+        for Part { nest, kind } in joined {
+            match kind {
+                Kind::Data => {
+                    leaves.extend(staged::data(nest, &elements, self.order, self.conversions)?);
+                }
                 Kind::Padding { bits } => {
-                    leaves.push(choose::padding(nest.clone(), bits, elements.fill)?);
+                    leaves.push(choose::padding(nest, bits, elements.fill)?);
                 }
             }
         }

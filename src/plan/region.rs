@@ -57,7 +57,6 @@ pub(super) fn regions(from: &Side, to: &Side, along: bool) -> Option<Regions> {
         if along {
             take_along(&mut data, &mut padding);
         }
-        join(&mut data);
         let all = Nest { loops: everything(&line.destination, line.bound), ..Nest::default() };
         lines.push((data, padding, all));
     }
@@ -303,51 +302,6 @@ fn take_along(data: &mut [Nest], padding: &mut Vec<Nest>) {
     });
 }
 
-/// Makes one nest of those that go on with each other on both sides: whole tiles that follow each
-/// other in memory, and the last one, which is not whole.
-fn join(data: &mut Vec<Nest>) {
-    let mut joined: Vec<Nest> = Vec::with_capacity(data.len());
-    for nest in data.drain(..) {
-        match joined.last().and_then(|before| one_of(before, &nest)) {
-            Some(both) => _ = joined.splice(joined.len() - 1.., [both]),
-            None => joined.push(nest),
-        }
-    }
-    *data = joined;
-}
-
-/// The one nest of two, where `behind` is what a loop of `before` would reach if it went on.
-fn one_of(before: &Nest, behind: &Nest) -> Option<Nest> {
-    let (mut both, behind) = (before.clone().canonical(), behind.clone().canonical());
-    let goes_on = |l: &Loop| {
-        !l.is_padded()
-            && both.source.wrapping_add(l.extent.wrapping_mul(l.source)) == behind.source
-            && both.destination.wrapping_add(l.extent.wrapping_mul(l.destination))
-                == behind.destination
-    };
-    let i = both.loops.iter().position(goes_on)?;
-    let mut others = behind.loops;
-    let same_steps =
-        |l: &Loop| (l.source, l.destination) == (both.loops[i].source, both.loops[i].destination);
-    // One element more is no loop.
-    let (extent, full) = match others.iter().position(same_steps) {
-        Some(at) => {
-            let last = others.remove(at);
-            (last.extent, last.full)
-        }
-        None => (1, 1),
-    };
-    let mut rest = both.loops.clone();
-    rest.remove(i);
-    if rest != others {
-        return None;
-    }
-    let along = &mut both.loops[i];
-    along.full = along.extent.checked_add(full)?;
-    along.extent = along.extent.checked_add(extent)?;
-    Some(both)
-}
-
 /// Whether `padding` is what loop `i` of `data` would reach if it went on.
 fn is_behind(data: &Nest, i: usize, padding: &Nest) -> bool {
     let end = data.loops[i].full.checked_mul(data.loops[i].destination);
@@ -451,23 +405,6 @@ mod tests {
         assert_eq!((r.data.len(), r.padding.len()), (6, 1));
         let r = check("bf16[11,200]{1,0}", "bf16[11,200]{1,0:T(8,128)(2,1)}", false).unwrap();
         assert_eq!((r.data.len(), r.padding.len()), (6, 2 + 3));
-    }
-
-    #[test]
-    fn whole_tiles_and_the_last_one_are_one_region_where_they_go_on() {
-        // Words of all rows of a tile: its columns go on in the next one.
-        for (from, to) in [
-            ("s8[3,300]{1,0}", "s8[3,300]{1,0:T(4,128)(4,1)}"),
-            ("f32[2,257]{1,0}", "f32[2,257]{1,0:T(1,128)}"),
-        ] {
-            let r = check(from, to, true).unwrap();
-            assert_eq!((r.data.len(), r.padding.len()), (1, 0), "{to}");
-            let back = check(to, from, true).unwrap();
-            assert_eq!((back.data.len(), back.padding.len()), (1, 0), "{to}");
-        }
-        // Tiles of several such rows, whose first row does not.
-        let r = check("s8[8,300]{1,0}", "s8[8,300]{1,0:T(8,128)(4,1)}", true).unwrap();
-        assert_eq!(r.data.len(), 2);
     }
 
     #[test]
