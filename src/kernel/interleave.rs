@@ -19,7 +19,7 @@ use super::walk::{Ahead, blocks};
 use super::whole_lines::{Memory, ROOM, WholeLines};
 use super::{BlockOp, Place, Strip};
 
-/// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element.
+/// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element, one where it has fewer bits.
 pub(super) struct Interleave<
     const WAYS: usize,
     const BITS: u32,
@@ -537,7 +537,7 @@ impl<const WAYS: usize> Rows<WAYS> {
     }
 }
 
-/// [`BlockOp::Deinterleave`], `WIDTH` being the bytes of an element.
+/// [`BlockOp::Deinterleave`], `WIDTH` being the bytes of an element, one where it has fewer bits.
 pub(super) struct Deinterleave<
     const WAYS: usize,
     const BITS: u32,
