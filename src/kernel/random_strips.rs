@@ -261,7 +261,7 @@ impl Random {
     fn joined_rows(&mut self, op: BlockOp) -> Strip {
         let in_bits = |bits: u32| usize::try_from(bits).unwrap();
         let (ways, word, bits) = match op {
-            BlockOp::Unsqueeze { ways, bits } => (8 * in_bits(ways / bits), in_bits(ways), 8),
+            BlockOp::Unsqueeze { ways, bits } => (in_bits(8 * ways / bits), in_bits(ways), 8),
             BlockOp::Deinterleave { ways, bits, .. } => (in_bits(ways), 4, in_bits(bits)),
             _ => panic!("{op} has no such rows"),
         };
