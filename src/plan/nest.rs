@@ -75,7 +75,7 @@ impl Nest {
 
     /// The one nest of this one and another, where that one is what a loop of this one would reach if it
     /// went on: the last tile, which is not whole, behind those that go on with each other in memory.
-    /// Elements that fill bytes together, of these widths on the two sides, stay apart from such that do not.
+    /// Runs of elements that fill bytes, of these widths on the two sides, stay apart from such that do not.
     pub(super) fn followed_by(&self, behind: &Nest, widths: [u32; 2]) -> Option<Nest> {
         let (mut both, behind) = (self.clone().canonical(), behind.clone().canonical());
         let goes_on = |l: &Loop| {
@@ -93,8 +93,10 @@ impl Nest {
             Some(at) => others.remove(at),
             None => Loop::new(1, along.source, along.destination),
         };
+        let runs = [along.source, along.destination].into_iter().zip(widths.map(u64::from));
         let fill_bytes = |extent: u64| {
-            widths.into_iter().all(|bits| extent.wrapping_mul(bits.into()).is_multiple_of(8))
+            let is_whole = |bits: u64| extent.wrapping_mul(bits).is_multiple_of(8);
+            runs.clone().all(|(step, bits)| step != bits || is_whole(bits))
         };
         let extent = along.extent.checked_add(last.extent)?;
         let mut rest = both.loops.clone();
@@ -182,6 +184,9 @@ mod tests {
         let bits = of(0, 0, &[Loop::new(128, 1, 32)]);
         assert_eq!(bits.followed_by(&of(128, 4096, &[]), [1, 1]), None);
         assert!(bits.followed_by(&of(128, 4096, &[Loop::new(8, 1, 32)]), [1, 1]).is_some());
+        // And such that go on in words.
+        let words = of(0, 0, &[Loop::new(128, 32, 8)]);
+        assert!(words.followed_by(&of(4096, 1024, &[]), [1, 8]).is_some());
     }
 
     #[test]
