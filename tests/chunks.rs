@@ -115,6 +115,22 @@ fn chunks_are_as_large_as_they_may_be_and_end_where_tiles_do() {
     }
 }
 
+/// Also where a tile goes on in the next one, so that the kernels know no tiles.
+#[test]
+fn chunks_end_where_tiles_do_that_go_on_in_each_other() {
+    for (text, tile_bytes) in [
+        ("s8[3,300]{1,0:T(4,128)(4,1)}", 512),
+        ("pred[32,1000]{1,0:T(32,128)(32,1)E(1)}", 512),
+        ("f32[4001]{0:T(1024)}", 4096),
+    ] {
+        let plan = PlanBuilder::new().pack(&shape(text)).unwrap();
+        let ends: Vec<u64> =
+            plan.chunks(tile_bytes * 2 - 1).map(|chunk| chunk.destination().end).collect();
+        let tiles = 1..=plan.destination_bytes() / tile_bytes;
+        assert_eq!(ends, tiles.map(|tile| tile * tile_bytes).collect::<Vec<_>>(), "{text}");
+    }
+}
+
 #[test]
 fn a_chunk_says_what_it_reads() {
     let plan = Plan::pack(&shape("bf16[1024,4096]{1,0:T(8,128)(2,1)}")).unwrap();

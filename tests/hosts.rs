@@ -117,6 +117,19 @@ fn packed_rows_of_either_order_take_one_kernel() {
     }
 }
 
+/// Nor do the columns of whole tiles where one more follows that does not fill a byte: of such rows as
+/// numpy's packbits makes of each.
+#[test]
+fn whole_tiles_of_rows_that_end_within_a_byte_have_their_kernel() {
+    let text = "pred[32,1001]{1,0:T(32,128)(32,1)E(1)}";
+    let host = Host::strided([126]).packed(BitOrder::MostFirst);
+    let plan = PlanBuilder::new().host(host).pack(&shape(text)).unwrap();
+    let kernels: Vec<String> =
+        plan.explain().parts.iter().map(|part| part.kernel.clone()).collect();
+    assert!(kernels[0].ends_with("-interleave32x1-most-first"), "{kernels:?}");
+    assert!(kernels.len() > 1, "{kernels:?}");
+}
+
 #[test]
 fn host_arrays_that_cannot_be() {
     let error = |text: &str, host: Host, pack: bool| {
