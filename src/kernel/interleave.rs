@@ -881,9 +881,10 @@ impl<
             if let (true, Some(ahead)) = (STREAM, ahead) {
                 if WAYS > 8 {
                     ahead.fetch_bytes::<V, STREAM>(from, WAYS * V::BYTES);
-                }
-                for way in 0..if WAYS > 8 { 0 } else { WAYS } {
-                    ahead.fetch::<V, STREAM>(from.wrapping_add(way * V::BYTES));
+                } else {
+                    for way in 0..WAYS {
+                        ahead.fetch::<V, STREAM>(from.wrapping_add(way * V::BYTES));
+                    }
                 }
             }
             let to = destination.wrapping_add(part);
