@@ -526,7 +526,7 @@ mod tests {
             next: 1_000_000,
             ..Strip::default()
         };
-        let matrix = Matrix::new::<4, 1>(&strip);
+        let matrix = Matrix::new(&strip, 4, 1);
         assert_eq!((matrix.rows, matrix.columns), (5, 20));
         let panel = Panel { rows: 4, columns: 16 };
         let mut starts = Vec::new();
@@ -564,7 +564,7 @@ mod tests {
                 column_stride: 1 << 12,
                 ..Strip::default()
             };
-            let matrix = Matrix::new::<4, 1>(&strip);
+            let matrix = Matrix::new(&strip, 4, 1);
             assert_eq!(matrix.rows, 3 * block);
             let mut ahead = PagesAhead::new();
             ahead.take_rows::<Words>(&matrix, block, 2 * block);
@@ -600,7 +600,7 @@ mod tests {
             column_stride: 1 << 12,
             ..Strip::default()
         };
-        let matrix = Matrix::new::<4, 1>(&strip);
+        let matrix = Matrix::new(&strip, 4, 1);
         assert_eq!(matrix.rows, 15);
         let row = |row: usize| row / 5 * 100_000 + row % 5 * 4096;
         let start = 1 << 30;

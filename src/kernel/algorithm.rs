@@ -7,10 +7,13 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::marker::PhantomData;
+
 use super::convert::ConvertRun;
 use super::copy::{CopyRun, Fill, Strided};
 use super::interleave::{Deinterleave, Interleave};
 use super::packed::{Narrow, Reverse, Widen};
+use super::scalar::Scalar;
 use super::squeeze::{Squeeze, Unsqueeze};
 use super::transpose::{
     Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
@@ -23,8 +26,8 @@ use crate::convert::{self, Conversion};
 ///
 /// # Safety
 ///
-/// Both functions by the contract of [`kernel`](super); `vector` on a CPU that
-/// has the instructions of `V`.
+/// Both functions by the contract of [`kernel`](super); `vectors` on a CPU that
+/// has the instructions of `V`, for a strip that nothing does `instead`.
 pub(super) trait Algorithm {
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8);
     unsafe fn vectors<V: Vector>(
@@ -33,11 +36,101 @@ pub(super) trait Algorithm {
         source: *const u8,
         destination: *mut u8,
     );
+
+    /// What does a strip better than `vectors`, if anything: shorter ones, or another algorithm.
+    #[inline(always)]
+    fn instead<V: Vector>(_strip: &Strip, _destination: *mut u8) -> Option<Run> {
+        None
+    }
 }
 
-/// An instruction set: how its features are turned on for an algorithm.
+/// What has a function of its own in each instruction set, which others call.
+///
+/// # Safety
+///
+/// By the contract of [`kernel`](super), on a CPU that has the instructions of `V`.
+pub(super) trait Body {
+    unsafe fn run<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    );
+}
+
+/// Makes [`Vector::compiled`] for an instruction set that has these features.
+macro_rules! compiled {
+    ([$($feature:tt),*] ()) => {
+        fn compiled<B: $crate::kernel::algorithm::Body>() -> $crate::kernel::Run {
+            /// # Safety
+            ///
+            /// That of the body; the CPU has these features.
+            #[inline(never)]
+            $(#[target_feature(enable = $feature)])*
+            unsafe fn compiled<B: $crate::kernel::algorithm::Body>(
+                strip: &$crate::kernel::Strip,
+                order: &[$crate::kernel::Place],
+                source: *const u8,
+                destination: *mut u8,
+            ) {
+                // SAFETY: the same contract; the vector needs the features of this function.
+                unsafe { B::run::<V>(strip, order, source, destination) };
+            }
+            compiled::<B>
+        }
+    };
+}
+pub(super) use compiled;
+
+/// An instruction set: the function of an algorithm in it.
 pub(super) trait InstructionSet {
     fn entry<A: Algorithm>() -> Run;
+}
+
+impl<V: Vector> InstructionSet for V {
+    fn entry<A: Algorithm>() -> Run {
+        V::compiled::<Entry<A>>()
+    }
+}
+
+/// The algorithm of a strip, or who does it instead. It is small, so that who goes on to shorter
+/// vectors does not set up what longer ones would need.
+struct Entry<A>(PhantomData<A>);
+
+impl<A: Algorithm> Body for Entry<A> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let run = A::instead::<V>(strip, destination).unwrap_or(V::compiled::<Vectors<A>>());
+        // SAFETY: the same contract; what `V` needs is all that its half does.
+        unsafe { run(strip, order, source, destination) };
+    }
+}
+
+/// [`Algorithm::vectors`].
+struct Vectors<A>(PhantomData<A>);
+
+impl<A: Algorithm> Body for Vectors<A> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // SAFETY: the same contract.
+        unsafe { A::vectors::<V>(strip, order, source, destination) };
+    }
+}
+
+/// The function of an algorithm in vectors of half the length, or, if there are none, element by element.
+#[inline(always)]
+pub(super) fn shorter<A: Algorithm, V: Vector>() -> Run {
+    if V::IS_SHORTEST { Scalar::entry::<A>() } else { V::Half::entry::<A>() }
 }
 
 /// The kernel of an instruction set for an op.

@@ -8,13 +8,15 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::algorithm::Body;
 use super::carry::CacheLines;
 use super::matrix::{Block, Matrix, Order, transpose_panel_to_caches};
 use super::places::Split;
-use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
+use super::{Place, Strip, scalar};
 
 /// So many lines at least have room at each set of L1 of CPUs of x86-64. There, lines
 /// that are a multiple of a page apart have the same place.
@@ -40,6 +42,23 @@ const MADE: [usize; COLUMNS] = {
     }
     made
 };
+
+/// A strip of words whose columns [are crowded](Matrix::is_crowded): by a function of its own, as the memory is more
+/// than others have to set up.
+///
+/// # Safety
+///
+/// As of [`Matrix::transpose_all`].
+pub(super) struct Crowded<B>(PhantomData<B>);
+
+impl<B: Block> Body for Crowded<B> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
+        let matrix = Matrix::new(strip, B::WIDTH, B::WAYS);
+        // SAFETY: by the contract of this function; whoever calls it has the vectors of `B`.
+        unsafe { matrix.transpose_all_crowded::<B>(source, destination) };
+    }
+}
 
 /// Where the rows begin in the source, and the columns in the destination.
 struct Tables {
@@ -83,11 +102,7 @@ impl Matrix {
     /// The strip begins at these places, and each matrix has at least as many rows and columns as a
     /// block. The CPU has the vectors of `B`.
     #[inline(always)]
-    pub(super) unsafe fn transpose_all_crowded<B: Block>(
-        &self,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
+    unsafe fn transpose_all_crowded<B: Block>(&self, source: *const u8, destination: *mut u8) {
         let mut scratch = B::scratch();
         let mut memory = MaybeUninit::<Memory>::uninit();
         let mut tables = Tables { rows: [0; LINES_DOWN * LINE], places: [0; COLUMNS] };

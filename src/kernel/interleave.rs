@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, shorter};
 use super::carry::{CacheLines, Carry, Make, copy_line};
 use super::joined::{Joined, RunOp};
 use super::packed_rows;
@@ -17,7 +17,7 @@ use super::vector::{
 };
 use super::walk::{Ahead, blocks};
 use super::whole_lines::{Memory, ROOM, WholeLines};
-use super::{BlockOp, Place, Strip};
+use super::{BlockOp, Place, Run, Strip};
 
 /// [`BlockOp::Interleave`], `WIDTH` being the bytes of an element, one where it has fewer bits.
 pub(super) struct Interleave<
@@ -73,28 +73,13 @@ impl<
         destination: *mut u8,
     ) {
         let bytes = row_bytes(strip.columns, BITS);
-        if bytes < V::BYTES {
-            // Of bits, words of a vector are many.
-            let fits_half = BITS < 8 && bytes <= V::Half::BYTES && V::Half::BYTES < V::BYTES;
-            if STREAM
-                && !fits_half
-                && streams_short(strip)
-                && (bytes * WAYS + strip.pad).is_multiple_of(V::BYTES)
-                && streams::<V>(strip, destination, 0)
-            {
-                // SAFETY: the same strip, whose blocks begin and end where vectors do.
-                return unsafe { Self::stream_short::<V>(strip, source, destination) };
-            }
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            if BITS < 8 {
+        if (STREAM || BITS < 8) && bytes < V::BYTES {
+            if BITS < 8 && !Self::streams_with_padding::<V>(strip, destination) {
                 // SAFETY: the same strip.
                 return unsafe { Self::store_short::<V>(strip, source, destination) };
             }
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
+            // SAFETY: the same strip, whose blocks begin and end where vectors do.
+            return unsafe { Self::stream_short::<V>(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, 0);
         if STREAM && !stream {
@@ -114,6 +99,10 @@ impl<
         if stream && full && strip.pad == 0 && bytes.is_multiple_of(V::BYTES) {
             // SAFETY: the same strip, of whole vectors, whose words are aligned.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        }
+        if !STREAM && bytes < 2 * V::BYTES {
+            // SAFETY: the same strip, whose rows are less than two vectors.
+            return unsafe { Self::store_two::<V>(strip, order, source, destination) };
         }
         // So many bytes of each row, or a vector of each.
         let straight = (STRAIGHT / WAYS).max(V::BYTES);
@@ -140,6 +129,14 @@ impl<
             unsafe { Self::block::<V>(strip, source, destination, at, Some(ahead), stream) };
         }
     }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, destination: *mut u8) -> Option<Run> {
+        let is_short = row_bytes(strip.columns, BITS) < V::BYTES;
+        let is_done =
+            BITS < 8 && V::IS_SHORTEST || Self::streams_with_padding::<V>(strip, destination);
+        (is_short && !is_done).then(shorter::<Self, V>)
+    }
 }
 
 impl<
@@ -150,6 +147,52 @@ impl<
     const STREAM: bool,
 > Interleave<WAYS, BITS, WIDTH, MOST_FIRST, STREAM>
 {
+    /// Stores the words of blocks whose rows are less than two vectors, and their padding: the first vector of
+    /// each row, and the last one if it is another.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`]; rows have a vector at least.
+    #[inline(always)]
+    unsafe fn store_two<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let bytes = row_bytes(strip.columns, BITS);
+        let (last, full) = (bytes - V::BYTES, strip.rows == WAYS);
+        for place in blocks::<STREAM>(strip, order, bytes * WAYS) {
+            let (source, destination) = place.of(source, destination);
+            let rows = Rows::<WAYS>::new(source, strip);
+            // SAFETY: a vector of each row.
+            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(0, full) };
+            // SAFETY: their words.
+            unsafe { store_row(&words, destination) };
+            if last > 0 {
+                // SAFETY: as above, to the end of each row.
+                let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(last, full) };
+                // SAFETY: as above.
+                unsafe { store_row(&words, destination.wrapping_add(last * WAYS)) };
+            }
+            // SAFETY: `pad` bytes follow the words of the block.
+            unsafe { scalar::fill(destination.wrapping_add(bytes * WAYS), 0, strip.pad) };
+        }
+    }
+
+    /// Whether the blocks of a strip whose rows are shorter than a vector are streamed with their padding.
+    #[inline(always)]
+    fn streams_with_padding<V: Vector>(strip: &Strip, destination: *mut u8) -> bool {
+        let bytes = row_bytes(strip.columns, BITS);
+        // Of bits, words of a vector are many.
+        let fits_half = BITS < 8 && bytes <= V::Half::BYTES && !V::IS_SHORTEST;
+        STREAM
+            && !fits_half
+            && streams_short(strip)
+            && (bytes * WAYS + strip.pad).is_multiple_of(V::BYTES)
+            && streams::<V>(strip, destination, 0)
+    }
+
     /// Streams the blocks of a strip that misses no row, has whole vectors and no padding.
     ///
     /// # Safety
@@ -603,6 +646,14 @@ impl<
             unsafe { Self::alike::<V>(strip, order, source, destination) };
         }
     }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, destination: *mut u8) -> Option<Run> {
+        let is_short = row_bytes(strip.columns, BITS) < V::BYTES;
+        // Rows that do not begin at lines may go on with each other.
+        let is_apart = !STREAM || streams::<V>(strip, destination, strip.row_stride);
+        (is_short && is_apart && !Self::stores_short::<V>()).then(shorter::<Self, V>)
+    }
 }
 
 impl<
@@ -619,6 +670,12 @@ impl<
         BlockOp::Deinterleave { ways, bits: BITS, most_first: MOST_FIRST }
     }
 
+    /// Whether these vectors are for rows that are shorter than they are: of bits, whose words are many.
+    #[inline(always)]
+    fn stores_short<V: Vector>() -> bool {
+        BITS < 8 && V::IS_SHORTEST
+    }
+
     /// Does a strip whose lines are alike.
     ///
     /// # Safety
@@ -632,9 +689,9 @@ impl<
         destination: *mut u8,
     ) {
         let bytes = row_bytes(strip.columns, BITS);
-        if bytes < V::BYTES && V::Half::BYTES < V::BYTES {
+        if bytes < V::BYTES && !Self::stores_short::<V>() {
             // SAFETY: the same strip; the CPU has the half of what it has.
-            return unsafe { Self::alike::<V::Half>(strip, order, source, destination) };
+            return unsafe { shorter::<Self, V>()(strip, order, source, destination) };
         }
         // There is room for the rows of a block.
         let rows_join = BITS < 8 && strip.rows_join(bytes) && strip.rows * bytes <= ROOM;
@@ -644,12 +701,8 @@ impl<
             return unsafe { Self::stream_joined::<V>(strip, source, destination) };
         }
         if bytes < V::BYTES {
-            if BITS < 8 {
-                // SAFETY: the same strip.
-                return unsafe { Self::store_short::<V>(strip, source, destination) };
-            }
             // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
+            return unsafe { Self::store_short::<V>(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         if STREAM
@@ -668,6 +721,10 @@ impl<
         if STREAM && stream && is_in_registers && is_whole {
             // SAFETY: the same strip, of whole vectors that are aligned in each row.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        }
+        if !STREAM && bytes < 2 * V::BYTES {
+            // SAFETY: the same strip, whose rows are less than two vectors.
+            return unsafe { Self::store_two::<V>(strip, order, source, destination) };
         }
         // So many bytes of each row, or a vector of each.
         let straight = (STRAIGHT / WAYS).max(V::BYTES);
@@ -695,6 +752,51 @@ impl<
             }
             // SAFETY: the bytes of each row of the block from `at` on, as above.
             unsafe { Self::block::<V>(strip, source, destination, at, Some(ahead), stream) };
+        }
+    }
+
+    /// Stores the rows of blocks that are less than two vectors: the first vector of each, and the last one if
+    /// it is another.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`]; rows have a vector at least.
+    #[inline(always)]
+    unsafe fn store_two<V: Vector>(
+        strip: &Strip,
+        order: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let bytes = row_bytes(strip.columns, BITS);
+        let last = bytes - V::BYTES;
+        for place in blocks::<STREAM>(strip, order, bytes * WAYS) {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: a vector of each row, and their words.
+            unsafe { Self::store_one::<V>(strip, source, destination) };
+            if last > 0 {
+                let from = source.wrapping_add(last * WAYS);
+                // SAFETY: as above, to the end of each row.
+                unsafe { Self::store_one::<V>(strip, from, destination.wrapping_add(last)) };
+            }
+        }
+    }
+
+    /// Stores a vector of each row.
+    ///
+    /// # Safety
+    ///
+    /// Their words can be read, and they be written. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn store_one<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: the words of a vector of each row.
+        let words = unsafe { load_row::<V, WAYS>(source) };
+        for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate() {
+            if row < strip.rows {
+                let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+                // SAFETY: a vector of a row.
+                unsafe { vector.store(to) };
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::mem::MaybeUninit;
 
 use super::ahead::{FetchesAhead, FollowsPanels, Lines, NextPanel, PagesAhead, RowsAhead, Way};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
+use super::crowded::Crowded;
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
@@ -15,6 +16,7 @@ use super::{Place, Strip, next_random};
 /// A matrix to be transposed: a block of a strip; or all blocks of a line, where
 /// they continue each other's columns in the destination; or all lines, where they
 /// continue each other's rows in the source.
+#[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -156,20 +158,20 @@ impl Iterator for Blocks {
 
 impl Matrix {
     #[inline(always)]
-    pub(super) fn new<const WIDTH: usize, const WAYS: usize>(strip: &Strip) -> Matrix {
+    pub(super) fn new(strip: &Strip, width: usize, ways: usize) -> Matrix {
         let (mut rows, mut columns) = (strip.rows, strip.columns);
         let mut others = *strip;
         let row = Split { block: rows, step: strip.source_step, stride: strip.row_stride };
         let column = Split {
-            block: columns / WAYS,
+            block: columns / ways,
             step: strip.destination_line,
             stride: strip.column_stride,
         };
-        if strip.blocks_join(WIDTH * WAYS) {
+        if strip.blocks_join(width * ways) {
             rows *= strip.blocks;
             others.blocks = 1;
         }
-        if strip.lines_join(WIDTH) {
+        if strip.lines_join(width) {
             columns *= strip.lines;
             others.lines = 1;
         }
@@ -198,10 +200,15 @@ impl Matrix {
     /// The strip begins at these places, and each matrix has at least as many rows
     /// and columns as a block. The CPU has the vectors of `B`.
     #[inline(always)]
-    pub(super) unsafe fn transpose_all<B: Block>(&self, source: *const u8, destination: *mut u8) {
+    pub(super) unsafe fn transpose_all<B: Block>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         if self.is_crowded::<B>() {
             // SAFETY: the same contract.
-            return unsafe { self.transpose_all_crowded::<B>(source, destination) };
+            return unsafe { B::Vector::compiled::<Crowded<B>>()(strip, &[], source, destination) };
         }
         let mut scratch = B::scratch();
         let mut tables = [[0; GRID * MAX_LANES]; 2];

@@ -666,13 +666,13 @@ pub(crate) type Run =
 pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
     match tier.level() {
         Level::Scalar => algorithm::kernel::<scalar::Scalar>(op, stream),
-        Level::Portable => algorithm::kernel::<portable::Portable>(op, stream),
+        Level::Portable => algorithm::kernel::<portable::V>(op, stream),
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => algorithm::kernel::<aarch64::neon::Neon>(op, stream),
+        Level::Neon => algorithm::kernel::<aarch64::neon::V>(op, stream),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => algorithm::kernel::<x86::avx2::Avx2>(op, stream),
+        Level::Avx2 => algorithm::kernel::<x86::avx2::V>(op, stream),
         #[cfg(target_arch = "x86_64")]
-        Level::Avx512 => algorithm::kernel::<x86::avx512::Avx512>(op, stream),
+        Level::Avx512 => algorithm::kernel::<x86::avx512::V>(op, stream),
     }
 }
 

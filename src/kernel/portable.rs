@@ -6,30 +6,8 @@
 use bytemuck::cast;
 use wide::{i16x8, i32x8, u8x16, u16x8, u32x4, u64x2};
 
-use super::algorithm::{Algorithm, InstructionSet};
+use super::algorithm::compiled;
 use super::vector::{Vector, join_by_shifts};
-use super::{Place, Run, Strip};
-
-pub(super) struct Portable;
-
-impl InstructionSet for Portable {
-    fn entry<A: Algorithm>() -> Run {
-        entry::<A>
-    }
-}
-
-/// # Safety
-///
-/// The contract of [`kernel`](super).
-unsafe fn entry<A: Algorithm>(
-    strip: &Strip,
-    order: &[Place],
-    source: *const u8,
-    destination: *mut u8,
-) {
-    // SAFETY: the same contract; `V` needs no features.
-    unsafe { A::vectors::<V>(strip, order, source, destination) };
-}
 
 #[derive(Clone, Copy)]
 pub(super) struct V(u8x16);
@@ -61,6 +39,8 @@ fn zip_pairs(a: u8x16, b: u8x16) -> (V, V) {
 impl Vector for V {
     const BYTES: usize = 16;
     type Half = V;
+
+    compiled!([]());
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {

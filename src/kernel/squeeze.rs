@@ -5,13 +5,13 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::copy::CopyRun;
 use super::interleave::{Deinterleave, Interleave};
 use super::scalar;
 use super::vector::{LINE, Vector, streams};
 use super::whole_lines::{Memory, ROOM, WholeLines};
-use super::{Place, Strip};
+use super::{Place, Run, Strip};
 
 /// How many bytes of a row [`Squeeze`] reads before the next one where it streams, half as many
 /// within them, and [`Unsqueeze`] writes.
@@ -156,18 +156,10 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < V::BYTES {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
         let rows_of_byte = 8 / BITS as usize;
         let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
         let mut parts = Stretches::new(strip, strip.source_step, longest);
@@ -221,22 +213,27 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
             match WAYS {
                 1 => {
                     // SAFETY: as above.
-                    unsafe { CopyRun::<STREAM>::vectors::<V>(&words, order, bytes, to) }
+                    unsafe { V::entry::<CopyRun<STREAM>>()(&words, order, bytes, to) }
                 }
                 2 => {
                     // SAFETY: as above.
                     unsafe {
-                        Interleave::<2, 8, 1, false, STREAM>::vectors::<V>(&words, order, bytes, to)
+                        V::entry::<Interleave<2, 8, 1, false, STREAM>>()(&words, order, bytes, to)
                     }
                 }
                 _ => {
                     // SAFETY: as above.
                     unsafe {
-                        Interleave::<4, 8, 1, false, STREAM>::vectors::<V>(&words, order, bytes, to)
+                        V::entry::<Interleave<4, 8, 1, false, STREAM>>()(&words, order, bytes, to)
                     }
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        (strip.columns < V::BYTES).then(shorter::<Self, V>)
     }
 }
 
@@ -373,18 +370,10 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < V::BYTES {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
         let rows_of_byte = 8 / BITS as usize;
         let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
@@ -417,12 +406,12 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             match WAYS {
                 1 => {
                     // SAFETY: as above.
-                    unsafe { CopyRun::<false>::vectors::<V>(&words, order, from, bytes) }
+                    unsafe { V::entry::<CopyRun<false>>()(&words, order, from, bytes) }
                 }
                 2 => {
                     // SAFETY: as above.
                     unsafe {
-                        Deinterleave::<2, 8, 1, false, false>::vectors::<V>(
+                        V::entry::<Deinterleave<2, 8, 1, false, false>>()(
                             &words, order, from, bytes,
                         )
                     }
@@ -430,7 +419,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 _ => {
                     // SAFETY: as above.
                     unsafe {
-                        Deinterleave::<4, 8, 1, false, false>::vectors::<V>(
+                        V::entry::<Deinterleave<4, 8, 1, false, false>>()(
                             &words, order, from, bytes,
                         )
                     }
@@ -475,6 +464,11 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         }
         // SAFETY: rows that can be written.
         unsafe { lines.finish::<V>() };
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        (strip.columns < V::BYTES).then(shorter::<Self, V>)
     }
 }
 

@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::matrix::{MAX_LANES, Matrix};
 use super::turn::{Lines, Squares, Vectors};
 use super::vector::{LINE, Vector, load_row, streams, unweave, weave};
-use super::{Place, Strip, scalar};
+use super::{Place, Run, Strip, scalar};
 
 /// The bytes of the shortest vector.
 const SHORTEST: usize = 16;
@@ -26,35 +26,33 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
-        let matrix = Matrix::new::<WIDTH, 1>(strip);
-        let lanes = V::BYTES / WIDTH;
-        if matrix.is_narrow::<WIDTH>() {
-            let blocks = Matrix::of_blocks(strip);
-            let matrix = if matrix.is_even() { &matrix } else { &blocks };
-            if matrix.is_narrow::<WIDTH>() && matrix.rows.max(matrix.columns) >= lanes {
-                // SAFETY: the same strip, with as much on the longer side as a vector has.
-                return unsafe {
-                    matrix.transpose_narrow_by_ways::<V, BITS, WIDTH>(source, destination);
-                };
-            }
-        }
-        if lanes > MAX_LANES || matrix.rows < lanes || matrix.columns < lanes {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            // SAFETY: the same strip, whose matrices are too small for a vector.
-            return unsafe { Self::elements(strip, source, destination) };
+        let matrix = Matrix::new(strip, WIDTH, 1);
+        if let Some(matrix) = matrix.narrow::<V, WIDTH>(strip) {
+            // SAFETY: the same strip, with as much on the longer side as a vector has.
+            return unsafe {
+                matrix.transpose_narrow_by_ways::<V, BITS, WIDTH>(source, destination);
+            };
         }
         // SAFETY: the same strip, which has as many rows and columns as a vector has
-        // elements.
+        // elements, as nothing does it instead.
         unsafe {
-            matrix.transpose_by_vectors::<V, BITS, WIDTH, 1, BITS, STREAM>(source, destination);
+            matrix.transpose_by_vectors::<V, BITS, WIDTH, 1, BITS, STREAM>(
+                strip,
+                source,
+                destination,
+            );
         };
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        let matrix = Matrix::new(strip, WIDTH, 1);
+        let is_done = matrix.narrow::<V, WIDTH>(strip).is_some() || matrix.has_vectors::<V>(WIDTH);
+        (!is_done).then(shorter::<Self, V>)
     }
 }
 
@@ -74,25 +72,26 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
-        let matrix = Matrix::new::<WIDTH, 1>(strip);
-        if matrix.rows.min(matrix.columns) < LINE / WIDTH {
-            // SAFETY: the same contract.
-            return unsafe {
-                Transpose::<BITS, WIDTH, false>::vectors::<V>(strip, order, source, destination)
-            };
-        }
-        // The same strip, which has as many rows and columns as a square.
+        let matrix = Matrix::new(strip, WIDTH, 1);
         if STREAM {
-            // SAFETY: as above.
+            // SAFETY: the same strip, which has as many rows and columns as a square, as nothing
+            // does it instead.
             unsafe { matrix.stream_all::<Squares<V, WIDTH, true>>(source, destination) };
         } else {
             // SAFETY: as above.
-            unsafe { matrix.transpose_all::<Squares<V, WIDTH, false>>(source, destination) };
+            unsafe { matrix.transpose_all::<Squares<V, WIDTH, false>>(strip, source, destination) };
         }
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        let matrix = Matrix::new(strip, WIDTH, 1);
+        let has_squares = matrix.rows.min(matrix.columns) >= LINE / WIDTH;
+        (!has_squares).then(V::entry::<Transpose<BITS, WIDTH, false>>)
     }
 }
 
@@ -114,6 +113,7 @@ impl Matrix {
         const STREAM: bool,
     >(
         &self,
+        strip: &Strip,
         source: *const u8,
         destination: *mut u8,
     ) {
@@ -123,6 +123,7 @@ impl Matrix {
                 // SAFETY: as above.
                 unsafe {
                     self.transpose_by_lanes::<V, 2, BITS, WIDTH, WAYS, PART, STREAM>(
+                        strip,
                         source,
                         destination,
                     );
@@ -132,6 +133,7 @@ impl Matrix {
                 // SAFETY: as above.
                 unsafe {
                     self.transpose_by_lanes::<V, 4, BITS, WIDTH, WAYS, PART, STREAM>(
+                        strip,
                         source,
                         destination,
                     );
@@ -141,20 +143,24 @@ impl Matrix {
                 // SAFETY: as above.
                 unsafe {
                     self.transpose_by_lanes::<V, 8, BITS, WIDTH, WAYS, PART, STREAM>(
+                        strip,
                         source,
                         destination,
                     );
                 }
             }
-            _ => {
+            MAX_LANES => {
                 // SAFETY: as above.
                 unsafe {
                     self.transpose_by_lanes::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
+                        strip,
                         source,
                         destination,
                     );
                 }
             }
+            // No matrix has as many rows and columns as these: see `has_vectors`.
+            _ => {}
         }
     }
 
@@ -162,6 +168,24 @@ impl Matrix {
     #[inline(always)]
     fn is_narrow<const WIDTH: usize>(&self) -> bool {
         (2..SHORTEST.div_ceil(WIDTH)).contains(&self.rows.min(self.columns))
+    }
+
+    /// This one, or the blocks of its strip, if that is narrow and the longer side has enough for a vector.
+    #[inline(always)]
+    fn narrow<V: Vector, const WIDTH: usize>(&self, strip: &Strip) -> Option<Matrix> {
+        if !self.is_narrow::<WIDTH>() {
+            return None;
+        }
+        let matrix = if self.is_even() { *self } else { Matrix::of_blocks(strip) };
+        let is_long = matrix.rows.max(matrix.columns) >= V::BYTES / WIDTH;
+        (is_long && matrix.is_narrow::<WIDTH>()).then_some(matrix)
+    }
+
+    /// Whether it has as many rows and columns as a vector has words of that width.
+    #[inline(always)]
+    fn has_vectors<V: Vector>(&self, width: usize) -> bool {
+        let lanes = V::BYTES / width;
+        lanes <= MAX_LANES && self.rows.min(self.columns) >= lanes
     }
 
     /// Transposes each matrix of the strip, all of which are narrow.
@@ -211,6 +235,7 @@ impl Matrix {
         const STREAM: bool,
     >(
         &self,
+        strip: &Strip,
         source: *const u8,
         destination: *mut u8,
     ) {
@@ -224,6 +249,7 @@ impl Matrix {
             // SAFETY: by the contract of this function.
             unsafe {
                 self.transpose_all::<Vectors<V, LANES, BITS, WIDTH, WAYS, PART>>(
+                    strip,
                     source,
                     destination,
                 );
@@ -308,25 +334,22 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
-        let matrix = Matrix::new::<4, WAYS>(strip);
-        let lanes = V::BYTES / 4;
-        if matrix.rows < lanes || matrix.columns < lanes {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
+        let matrix = Matrix::new(strip, 4, WAYS);
         // SAFETY: the same strip, which has as many rows and columns as a vector has
-        // words.
+        // words, as nothing does it instead.
         unsafe {
-            matrix.transpose_by_vectors::<V, 32, 4, WAYS, BITS, STREAM>(source, destination);
+            matrix.transpose_by_vectors::<V, 32, 4, WAYS, BITS, STREAM>(strip, source, destination);
         };
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        let has_vectors = Matrix::new(strip, 4, WAYS).has_vectors::<V>(4);
+        (!has_vectors).then(shorter::<Self, V>)
     }
 }
 
@@ -363,19 +386,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _: &[Place],
         source: *const u8,
         destination: *mut u8,
     ) {
         let lanes = V::BYTES / WIDTH;
-        if strip.columns < lanes {
-            if V::Half::BYTES < V::BYTES {
-                // SAFETY: the same strip; the CPU has the half of what it has.
-                return unsafe { Self::vectors::<V::Half>(strip, order, source, destination) };
-            }
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
         let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
         let last = strip.columns - lanes;
         for (source, destination) in scalar::blocks(strip, source, destination) {
@@ -417,5 +432,10 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 column += lanes;
             }
         }
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        (strip.columns < V::BYTES / WIDTH).then(shorter::<Self, V>)
     }
 }

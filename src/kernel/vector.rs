@@ -24,7 +24,8 @@
 //! take interleaved rows apart.
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::{Strip, scalar};
+use super::algorithm::Body;
+use super::{Run, Strip, scalar};
 use crate::cpu::Core;
 
 /// A vector of an instruction set.
@@ -39,6 +40,10 @@ pub(super) trait Vector: Copy {
     /// A vector of half as many bytes, of the same instructions; itself where
     /// there is none.
     type Half: Vector;
+    const IS_SHORTEST: bool = Self::Half::BYTES == Self::BYTES;
+
+    /// The function of a body, compiled with the instructions.
+    fn compiled<B: Body>() -> Run;
 
     /// # Safety
     ///

@@ -3,41 +3,13 @@
 
 use std::arch::aarch64::*;
 
-use super::super::algorithm::{Algorithm, InstructionSet};
+use super::super::algorithm::compiled;
 use super::super::vector::{Vector, join_by_shifts};
-use super::super::{Place, Run, Strip};
 use crate::cpu::with_features;
-
-pub(in super::super) struct Neon;
-
-impl InstructionSet for Neon {
-    fn entry<A: Algorithm>() -> Run {
-        entry::<A>
-    }
-}
-
-macro_rules! define_entry {
-    ([$($feature:tt),+] ()) => {
-        /// # Safety
-        ///
-        /// The contract of [`kernel`](super::super); the CPU has these features.
-        $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(
-            strip: &Strip,
-            order: &[Place],
-            source: *const u8,
-            destination: *mut u8,
-        ) {
-            // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, order, source, destination) };
-        }
-    };
-}
-with_features!(neon, define_entry());
 
 /// A value is there only where the CPU has NEON: see [`Vector`].
 #[derive(Clone, Copy)]
-pub(super) struct V(uint8x16_t);
+pub(in super::super) struct V(uint8x16_t);
 
 /// Calls intrinsics that need NEON on values that prove it.
 macro_rules! neon {
@@ -59,6 +31,8 @@ macro_rules! pair {
 impl Vector for V {
     const BYTES: usize = 16;
     type Half = V;
+
+    with_features!(neon, compiled());
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {

@@ -10,42 +10,14 @@
 
 use std::arch::x86_64::*;
 
-use super::super::algorithm::{Algorithm, InstructionSet};
+use super::super::algorithm::compiled;
 use super::super::vector::Vector;
-use super::super::{Place, Run, Strip};
 use super::{prefetch, sse};
 use crate::cpu::with_features;
 
-pub(in super::super) struct Avx2;
-
-impl InstructionSet for Avx2 {
-    fn entry<A: Algorithm>() -> Run {
-        entry::<A>
-    }
-}
-
-macro_rules! define_entry {
-    ([$($feature:tt),+] ()) => {
-        /// # Safety
-        ///
-        /// The contract of [`kernel`](super::super); the CPU has these features.
-        $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(
-            strip: &Strip,
-            order: &[Place],
-            source: *const u8,
-            destination: *mut u8,
-        ) {
-            // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, order, source, destination) };
-        }
-    };
-}
-with_features!(avx2, define_entry());
-
 /// A value is there only where the CPU has AVX2: see [`Vector`].
 #[derive(Clone, Copy)]
-pub(super) struct V(__m256i);
+pub(in super::super) struct V(__m256i);
 
 /// Calls intrinsics that need AVX2 on values that prove it.
 macro_rules! avx2 {
@@ -87,6 +59,8 @@ unsafe fn shift(by: usize) -> __m256i {
 impl Vector for V {
     const BYTES: usize = 32;
     type Half = sse::V;
+
+    with_features!(avx2, compiled());
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {

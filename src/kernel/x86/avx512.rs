@@ -7,43 +7,15 @@
 
 use std::arch::x86_64::*;
 
-use super::super::algorithm::{Algorithm, InstructionSet};
+use super::super::algorithm::compiled;
 use super::super::vector::Vector;
-use super::super::{Place, Run, Strip};
 use super::avx2;
 use super::prefetch;
 use crate::cpu::with_features;
 
-pub(in super::super) struct Avx512;
-
-impl InstructionSet for Avx512 {
-    fn entry<A: Algorithm>() -> Run {
-        entry::<A>
-    }
-}
-
-macro_rules! define_entry {
-    ([$($feature:tt),+] ()) => {
-        /// # Safety
-        ///
-        /// The contract of [`kernel`](super::super); the CPU has these features.
-        $(#[target_feature(enable = $feature)])+
-        unsafe fn entry<A: Algorithm>(
-            strip: &Strip,
-            order: &[Place],
-            source: *const u8,
-            destination: *mut u8,
-        ) {
-            // SAFETY: the same contract; `V` needs the features of this function.
-            unsafe { A::vectors::<V>(strip, order, source, destination) };
-        }
-    };
-}
-with_features!(avx512, define_entry());
-
 /// A value is there only where the CPU has AVX-512 F and BW: see [`Vector`].
 #[derive(Clone, Copy)]
-pub(super) struct V(__m512i);
+pub(in super::super) struct V(__m512i);
 
 /// Calls intrinsics that need AVX-512 on values that prove it.
 macro_rules! avx512 {
@@ -160,6 +132,8 @@ impl V {
 impl Vector for V {
     const BYTES: usize = 64;
     type Half = avx2::V;
+
+    with_features!(avx512, compiled());
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {

@@ -3,12 +3,14 @@
 
 use std::arch::x86_64::*;
 
+use super::super::algorithm::compiled;
 use super::super::vector::{Vector, join_by_shifts};
 use super::prefetch;
+use crate::cpu::with_features;
 
 /// A value is there only where the CPU has AVX2: see [`Vector`].
 #[derive(Clone, Copy)]
-pub(super) struct V(__m128i);
+pub(in super::super) struct V(__m128i);
 
 /// Calls intrinsics that need SSE 4.1 on values that prove it.
 macro_rules! sse {
@@ -25,6 +27,8 @@ const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
 impl Vector for V {
     const BYTES: usize = 16;
     type Half = V;
+
+    with_features!(avx2, compiled());
 
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
