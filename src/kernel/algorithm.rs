@@ -37,7 +37,8 @@ pub(super) trait Algorithm {
         destination: *mut u8,
     );
 
-    /// What does a strip better than `vectors`, if anything: shorter ones, or another algorithm.
+    /// What has to do a strip that `vectors` cannot do, or should not: shorter ones, single elements, or another
+    /// algorithm.
     #[inline(always)]
     fn instead<V: Vector>(_strip: &Strip, _destination: *mut u8) -> Option<Run> {
         None

@@ -100,12 +100,12 @@ impl<
             // SAFETY: the same strip, of whole vectors, whose words are aligned.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
         }
-        if !STREAM && bytes < 2 * V::BYTES {
+        // So many bytes of each row, or a vector of each.
+        let straight = (STRAIGHT / WAYS).max(V::BYTES);
+        if !STREAM && bytes < straight.min(2 * V::BYTES) {
             // SAFETY: the same strip, whose rows are less than two vectors.
             return unsafe { Self::store_two::<V>(strip, order, source, destination) };
         }
-        // So many bytes of each row, or a vector of each.
-        let straight = (STRAIGHT / WAYS).max(V::BYTES);
         let mut places = blocks::<STREAM>(strip, order, bytes * WAYS);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
@@ -152,7 +152,7 @@ impl<
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`]; rows have a vector at least.
+    /// That of [`Algorithm::vectors`]; rows have a vector at least, and less than two.
     #[inline(always)]
     unsafe fn store_two<V: Vector>(
         strip: &Strip,
@@ -254,7 +254,7 @@ impl<
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`].
+    /// That of [`Algorithm::vectors`], but that rows are shorter than a vector.
     #[inline(always)]
     unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let bytes = row_bytes(strip.columns, BITS);
@@ -648,11 +648,11 @@ impl<
     }
 
     #[inline(always)]
-    fn instead<V: Vector>(strip: &Strip, destination: *mut u8) -> Option<Run> {
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
         let is_short = row_bytes(strip.columns, BITS) < V::BYTES;
-        // Rows that do not begin at lines may go on with each other.
-        let is_apart = !STREAM || streams::<V>(strip, destination, strip.row_stride);
-        (is_short && is_apart && !Self::stores_short::<V>()).then(shorter::<Self, V>)
+        // Only `vectors` knows of tails.
+        let is_alike = !STREAM || strip.tail == 0;
+        (is_short && is_alike && !Self::stores_short::<V>()).then(shorter::<Self, V>)
     }
 }
 
@@ -676,11 +676,11 @@ impl<
         BITS < 8 && V::IS_SHORTEST
     }
 
-    /// Does a strip whose lines are alike.
+    /// Does a strip whose lines are alike, whatever its tail says.
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`].
+    /// That of [`Algorithm::vectors`], but that rows may be shorter than a vector.
     #[inline(always)]
     unsafe fn alike<V: Vector>(
         strip: &Strip,
@@ -690,8 +690,9 @@ impl<
     ) {
         let bytes = row_bytes(strip.columns, BITS);
         if bytes < V::BYTES && !Self::stores_short::<V>() {
-            // SAFETY: the same strip; the CPU has the half of what it has.
-            return unsafe { shorter::<Self, V>()(strip, order, source, destination) };
+            let strip = Strip { tail: 0, ..*strip };
+            // SAFETY: the same lines; what the CPU has is enough for shorter vectors, and for none.
+            return unsafe { shorter::<Self, V>()(&strip, order, source, destination) };
         }
         // There is room for the rows of a block.
         let rows_join = BITS < 8 && strip.rows_join(bytes) && strip.rows * bytes <= ROOM;
@@ -722,12 +723,12 @@ impl<
             // SAFETY: the same strip, of whole vectors that are aligned in each row.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
         }
-        if !STREAM && bytes < 2 * V::BYTES {
+        // So many bytes of each row, or a vector of each.
+        let straight = (STRAIGHT / WAYS).max(V::BYTES);
+        if !STREAM && bytes < straight.min(2 * V::BYTES) {
             // SAFETY: the same strip, whose rows are less than two vectors.
             return unsafe { Self::store_two::<V>(strip, order, source, destination) };
         }
-        // So many bytes of each row, or a vector of each.
-        let straight = (STRAIGHT / WAYS).max(V::BYTES);
         let mut places = blocks::<STREAM>(strip, order, bytes * WAYS);
         while let Some(place) = places.next() {
             let ahead = places.ahead;
@@ -760,7 +761,7 @@ impl<
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`]; rows have a vector at least.
+    /// That of [`Algorithm::vectors`]; rows have a vector at least, and less than two.
     #[inline(always)]
     unsafe fn store_two<V: Vector>(
         strip: &Strip,
@@ -905,7 +906,7 @@ impl<
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`].
+    /// That of [`Algorithm::vectors`], but that rows are shorter than a vector.
     #[inline(always)]
     unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let bytes = row_bytes(strip.columns, BITS);

@@ -430,6 +430,34 @@ fn crowded_columns_are_the_same() {
     }
 }
 
+/// Rows shorter than a vector that begin at lines, and a last line of fewer columns behind them.
+#[test]
+fn tails_of_short_rows_are_the_same() {
+    let mut random = Random(9);
+    for (ways, bits) in [(2, 8), (2, 16), (4, 8), (8, 8)] {
+        let op = BlockOp::Deinterleave { ways, bits, most_first: false };
+        let (rows, width) = (usize::try_from(ways).unwrap(), usize::try_from(bits / 8).unwrap());
+        for (columns, lines) in [2, 8, 15, 16, 31, 32, 33, 63].into_iter().zip([1, 3].repeat(4)) {
+            let strip = Strip {
+                lines,
+                source_line: 64 * width * rows,
+                destination_line: 64 * width,
+                blocks: 2,
+                source_step: 1024 * width * rows,
+                destination_step: 1024 * width * rows,
+                rows,
+                row_stride: 1024 * width,
+                columns,
+                tail: columns / 2,
+                ..Strip::default()
+            };
+            for to in [0, 16] {
+                check(&mut random, "short rows and a tail", op, strip, [0, to]);
+            }
+        }
+    }
+}
+
 /// Words of two rows, of which blocks beside each other go to one page, from its beginning on.
 #[test]
 fn two_blocks_to_a_page_are_the_same() {

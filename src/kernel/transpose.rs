@@ -159,8 +159,8 @@ impl Matrix {
                     );
                 }
             }
-            // No matrix has as many rows and columns as these: see `has_vectors`.
-            _ => {}
+            // No matrix has as many of these: see `has_vectors`.
+            _ => debug_assert!(false, "more lanes than there are registers for"),
         }
     }
 
