@@ -51,7 +51,7 @@ macro_rules! with_features {
         $macro! { ["avx2"] $arguments }
     };
     (avx512, $macro:ident $arguments:tt) => {
-        $macro! { ["avx512f", "avx512bw"] $arguments }
+        $macro! { ["avx512f", "avx512bw", "avx512vbmi", "gfni"] $arguments }
     };
 }
 pub(crate) use with_features;
@@ -99,7 +99,8 @@ impl Tier {
         Tier::available().pop().unwrap_or(Tier::SCALAR)
     }
 
-    /// Its name: `scalar`, `portable`, `neon`, `avx2` or `avx512`.
+    /// Its name: `scalar`, `portable`, `neon`, `avx2` or `avx512`, which is AVX-512 F, BW and VBMI
+    /// with GFNI.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self.0 {
@@ -117,6 +118,11 @@ impl Tier {
     /// Whether it has streaming stores, which go past the caches.
     pub(crate) fn streams(self) -> bool {
         cfg!(target_arch = "x86_64") && self != Tier::SCALAR
+    }
+
+    /// Whether it has shuffles of bytes in any order.
+    pub(crate) fn shuffles(self) -> bool {
+        self > Tier::PORTABLE
     }
 
     pub(crate) fn level(self) -> Level {

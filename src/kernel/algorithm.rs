@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 
 use super::convert::ConvertRun;
 use super::copy::{CopyRun, Fill, Strided};
+use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
 use super::interleave::{Deinterleave, Interleave};
 use super::packed::{Narrow, Reverse, Widen};
 use super::scalar::Scalar;
@@ -19,6 +20,7 @@ use super::transpose::{
     Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
 };
 use super::vector::Vector;
+use super::word_columns::{DeinterleaveColumns, InterleaveColumns};
 use super::{BlockOp, Place, Run, Strip};
 use crate::convert::{self, Conversion};
 
@@ -263,6 +265,14 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
         Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),
         Op::TransposeInterleave { ways: 4, bits: 8 } => entry!(TransposeInterleave, 4, 8, 1),
+        Op::InterleaveTranspose { ways: 2, bits: 16 } => entry!(InterleaveTranspose, 2, 16, 2),
+        Op::InterleaveTranspose { ways: 4, bits: 8 } => entry!(InterleaveTranspose, 4, 8, 1),
+        Op::TransposeDeinterleave { ways: 2, bits: 16 } => entry!(TransposeDeinterleave, 2, 16, 2),
+        Op::TransposeDeinterleave { ways: 4, bits: 8 } => entry!(TransposeDeinterleave, 4, 8, 1),
+        Op::InterleaveColumns { ways: 2, bits: 16 } => entry!(InterleaveColumns, 2, 16, 2),
+        Op::InterleaveColumns { ways: 4, bits: 8 } => entry!(InterleaveColumns, 4, 8, 1),
+        Op::DeinterleaveColumns { ways: 2, bits: 16 } => entry!(DeinterleaveColumns, 2, 16, 2),
+        Op::DeinterleaveColumns { ways: 4, bits: 8 } => entry!(DeinterleaveColumns, 4, 8, 1),
         Op::Exchange { ways: 2, bits: 16 } => entry!(Exchange, 2, 16, 2),
         Op::Exchange { ways: 4, bits: 8 } => entry!(Exchange, 4, 8, 1),
         Op::Transpose { bits: 128 } => I::entry::<TransposeElements<16>>(),

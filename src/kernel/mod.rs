@@ -29,6 +29,8 @@ mod carry;
 mod convert;
 mod copy;
 mod crowded;
+mod dense;
+mod dense_words;
 mod interleave;
 mod joined;
 mod matrix;
@@ -47,6 +49,7 @@ mod turn;
 mod vector;
 mod walk;
 mod whole_lines;
+mod word_columns;
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -60,7 +63,9 @@ use std::ops::Range;
 use crate::convert::Conversion;
 use crate::cpu::{Core, Level, Tier};
 pub(crate) use crowded::ROOM;
+pub(crate) use dense_words::has_columns;
 use vector::LINE;
+pub(crate) use word_columns::has_word_columns;
 
 /// What a kernel does with each block of a strip.
 ///
@@ -149,6 +154,35 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
+    /// Rows into words of `ways` elements, one of each, and these into columns: rows of a dense matrix each.
+    InterleaveTranspose {
+        /// Elements in a word, which are rows.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Columns of words into rows of words, and these into rows of elements: the mirror of
+    /// `InterleaveTranspose`.
+    TransposeDeinterleave {
+        /// Elements in a word, which are rows.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Rows of a dense matrix into words of `ways` columns each.
+    InterleaveColumns {
+        /// Elements in a word, which are columns.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Words of `ways` columns each into rows of a dense matrix: the mirror of `InterleaveColumns`.
+    DeinterleaveColumns {
+        /// Elements in a word, which are columns.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
     /// `ways` rows of words into as many rows of words, in which those elements
     /// share a word that had the same word number in different rows.
     Exchange {
@@ -213,6 +247,18 @@ impl fmt::Display for BlockOp {
             BlockOp::TransposeInterleave { ways, bits } => {
                 write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
             }
+            BlockOp::InterleaveTranspose { ways, bits } => {
+                write!(f, "interleave{ways}x{bits}-transpose{}", ways * bits)
+            }
+            BlockOp::TransposeDeinterleave { ways, bits } => {
+                write!(f, "transpose{}-deinterleave{ways}x{bits}", ways * bits)
+            }
+            BlockOp::InterleaveColumns { ways, bits } => {
+                write!(f, "interleave-columns{ways}x{bits}")
+            }
+            BlockOp::DeinterleaveColumns { ways, bits } => {
+                write!(f, "deinterleave-columns{ways}x{bits}")
+            }
             BlockOp::Exchange { ways, bits } => write!(f, "exchange{ways}x{bits}"),
             BlockOp::Strided { bits } => write!(f, "strided{bits}"),
             BlockOp::Bits { source_bits, destination_bits, truth: t } => {
@@ -254,6 +300,10 @@ impl Place {
 /// | narrow, widen, convert | element column | element column |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
 /// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
+/// | interleave-transpose | way · row_stride + (row · columns + column) · w | column · column_stride + (row · ways + way) · w |
+/// | transpose-deinterleave | column · column_stride + (row · ways + way) · w | way · row_stride + (row · columns + column) · w |
+/// | interleave-columns | (row · columns + column) · w | (column / ways) · column_stride + (row · ways + column mod ways) · w |
+/// | deinterleave-columns | (column / ways) · column_stride + (row · ways + column mod ways) · w | (row · columns + column) · w |
 /// | exchange | row · row_stride + word column | way · column_stride + word column |
 /// | strided | column · row_stride | column · column_stride |
 ///
@@ -427,6 +477,10 @@ impl Strip {
             BlockOp::Interleave { bits: bits @ 8.., .. }
             | BlockOp::Deinterleave { bits: bits @ 8.., .. }
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
+            BlockOp::InterleaveTranspose { bits, .. }
+            | BlockOp::TransposeDeinterleave { bits, .. }
+            | BlockOp::InterleaveColumns { bits, .. }
+            | BlockOp::DeinterleaveColumns { bits, .. } => self.rows < lanes(bytes(bits)),
             BlockOp::Squeeze { .. }
             | BlockOp::Unsqueeze { .. }
             | BlockOp::Interleave { .. }
@@ -518,6 +572,10 @@ impl Strip {
         let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
         let one = |bytes| Runs { count: 1, stride: 0, bytes };
         Some(match op {
+            BlockOp::InterleaveTranspose { ways, bits } => self.dense_rows(ways, bits)?,
+            BlockOp::TransposeDeinterleave { ways, bits } => self.columns_of_words(ways, bits)?,
+            BlockOp::InterleaveColumns { bits, .. } => one(self.dense_rows(1, bits)?.bytes),
+            BlockOp::DeinterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
             BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Narrow { .. } => one(self.columns),
             BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => rows(run(bits)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
@@ -565,12 +623,35 @@ impl Strip {
                 let words = self.rows.checked_mul(ways_wide)?;
                 columns(self.columns.checked_div(ways_wide)?, words, ways.checked_mul(bits)?)?
             }
+            BlockOp::InterleaveTranspose { ways, bits } => self.columns_of_words(ways, bits)?,
+            BlockOp::TransposeDeinterleave { ways, bits } => self.dense_rows(ways, bits)?,
+            BlockOp::InterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
+            BlockOp::DeinterleaveColumns { bits, .. } => one(self.dense_rows(1, bits)?.bytes),
             BlockOp::Exchange { ways, bits } => {
                 columns(usize::try_from(ways).ok()?, self.columns, ways.checked_mul(bits)?)?
             }
             BlockOp::Strided { bits } => columns(self.columns, 1, bits)?,
             BlockOp::Bits { .. } | BlockOp::FillBits => one(0),
         })
+    }
+
+    /// Of the rows that words are made of, each of which is a dense matrix.
+    fn dense_rows(&self, ways: u32, bits: u32) -> Option<Runs> {
+        let elements = self.rows.checked_mul(self.columns)?;
+        let bytes = elements.checked_mul(bytes(bits))?;
+        Some(Runs { count: usize::try_from(ways).ok()?, stride: self.row_stride, bytes })
+    }
+
+    /// And of the columns of their words.
+    fn columns_of_words(&self, ways: u32, bits: u32) -> Option<Runs> {
+        let bytes = self.rows.checked_mul(bytes(ways.checked_mul(bits)?))?;
+        Some(Runs { count: self.columns, stride: self.column_stride, bytes })
+    }
+
+    /// The words that have so many columns each.
+    fn words_of_columns(&self, ways: u32, bits: u32) -> Option<Runs> {
+        let words = self.columns.div_ceil(usize::try_from(ways).ok()?.max(1));
+        Some(Runs { count: words, ..self.columns_of_words(ways, bits)? })
     }
 
     /// Which bytes a kernel may read, counted from the source pointer. `None` where a

@@ -11,23 +11,7 @@
 use super::Strip;
 use super::interleave::Rows;
 use super::scalar;
-use super::vector::{self, Vector, load_row};
-
-/// For each of the two, four or eight columns in a byte. No loop: one that the compiler does not unroll
-/// keeps all vectors in memory.
-macro_rules! for_columns {
-    ($i:ident in $in_byte:ident, $body:expr) => {
-        for_columns!($i in $in_byte, $body, 0 1 2 3 4 5 6 7)
-    };
-    ($i:ident in $in_byte:ident, $body:expr, $($column:literal)+) => {
-        $(
-            if $column < $in_byte {
-                let $i = $column;
-                $body
-            }
-        )+
-    };
-}
+use super::vector::{self, Vector, load_row, unrolled};
 
 /// The words of a vector of each row, from byte `at` of the row on; a missing row counts as zeros.
 ///
@@ -144,6 +128,24 @@ fn weave_bytes<
 fn bytes_of_rows<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
     rows: [V; IN_BYTE],
 ) -> [V; IN_BYTE] {
+    let mut bytes = rows;
+    if let (1, Ok(eight)) = (BITS, <&[V; 8]>::try_from(rows.as_slice())) {
+        bytes.copy_from_slice(&V::interleave_bits::<MOST_FIRST>(*eight));
+        return bytes;
+    }
+    bytes_by_squares::<V, IN_BYTE, BITS, MOST_FIRST>(rows)
+}
+
+/// The same, by squares of elements that are turned.
+#[inline(always)]
+pub(super) fn bytes_by_squares<
+    V: Vector,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    rows: [V; IN_BYTE],
+) -> [V; IN_BYTE] {
     let columns = turned::<V, IN_BYTE, BITS>(rows);
     vector::weave::<V, IN_BYTE, 8>(in_order::<V, IN_BYTE, MOST_FIRST>(columns))
 }
@@ -154,7 +156,7 @@ fn words_of_bytes<V: Vector, const WAYS: usize, const IN_BYTE: usize>(
     [a, b, c, d]: [[V; IN_BYTE]; 4],
 ) -> [V; WAYS] {
     let mut words = [a[0]; WAYS];
-    for_columns!(i in IN_BYTE, {
+    unrolled!(i in IN_BYTE, {
         let four = V::interleave_bytes([a[i], b[i], c[i], d[i]]);
         [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]] = four;
     });
@@ -175,7 +177,7 @@ fn unweave_bytes<
     let mut rows = words;
     let mut a = [words[0]; IN_BYTE];
     let (mut b, mut c, mut d) = (a, a, a);
-    for_columns!(i in IN_BYTE, {
+    unrolled!(i in IN_BYTE, {
         let four = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
         [a[i], b[i], c[i], d[i]] = V::deinterleave_bytes(four);
     });
@@ -208,6 +210,24 @@ fn rows_of_bytes<
 /// The inverse of [`bytes_of_rows`].
 #[inline(always)]
 fn rows_of_byte<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
+    bytes: [V; IN_BYTE],
+) -> [V; IN_BYTE] {
+    let mut rows = bytes;
+    if let (1, Ok(eight)) = (BITS, <&[V; 8]>::try_from(bytes.as_slice())) {
+        rows.copy_from_slice(&V::deinterleave_bits::<MOST_FIRST>(*eight));
+        return rows;
+    }
+    rows_by_squares::<V, IN_BYTE, BITS, MOST_FIRST>(bytes)
+}
+
+/// The inverse of [`bytes_by_squares`].
+#[inline(always)]
+pub(super) fn rows_by_squares<
+    V: Vector,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
     bytes: [V; IN_BYTE],
 ) -> [V; IN_BYTE] {
     let columns = vector::unweave::<V, IN_BYTE, 8>(bytes);
@@ -268,7 +288,7 @@ fn in_order<V: Vector, const IN_BYTE: usize, const MOST_FIRST: bool>(
 ) -> [V; IN_BYTE] {
     let mut ordered = columns;
     if MOST_FIRST {
-        for_columns!(i in IN_BYTE, ordered[i] = columns[IN_BYTE - 1 - i]);
+        unrolled!(i in IN_BYTE, ordered[i] = columns[IN_BYTE - 1 - i]);
     }
     ordered
 }

@@ -136,6 +136,13 @@ impl Vector for V {
         Self::interleave_bytes(Self::interleave_bytes(words))
     }
 
+    const REACH: usize = 0;
+
+    #[inline(always)]
+    fn shuffle(self, order: Self) -> Self {
+        V(self.0.shuffle(order.0))
+    }
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(self.0 & other.0)

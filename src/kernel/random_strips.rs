@@ -291,6 +291,68 @@ impl Random {
         }
     }
 
+    /// Of dense matrices of few columns, or, transposed, of few rows.
+    fn dense(&mut self, op: BlockOp, few: usize) -> Strip {
+        let bytes = |bits: u32| usize::try_from(bits / 8).unwrap();
+        let many = match self.below(3) {
+            0 => 1 + self.below(40),
+            1 => 64 * (1 + self.below(3)),
+            _ => 1 + self.below(400),
+        };
+        // Dense matrices of a block, and columns and the bytes that a row adds to each.
+        let (width, matrices, columns, word) = match op {
+            BlockOp::Transpose { bits } => (bytes(bits), 1, few, bytes(bits)),
+            BlockOp::InterleaveTranspose { ways, bits }
+            | BlockOp::TransposeDeinterleave { ways, bits } => {
+                (bytes(bits), usize::try_from(ways).unwrap(), few, bytes(ways * bits))
+            }
+            BlockOp::InterleaveColumns { ways, bits }
+            | BlockOp::DeinterleaveColumns { ways, bits } => {
+                (bytes(bits), 1, few.div_ceil(usize::try_from(ways).unwrap()), bytes(ways * bits))
+            }
+            _ => panic!("{op} has no dense matrices"),
+        };
+        let (dense, column) = (many * few * width, many * word);
+        let room = (MOST / (dense * matrices)).max(1);
+        let lines = 1 + self.below(room.min(4));
+        let blocks = 1 + self.below((room / lines).clamp(1, 9));
+        let to_dense = match op {
+            BlockOp::Transpose { .. } => self.one_in(2),
+            _ => matches!(
+                op,
+                BlockOp::TransposeDeinterleave { .. } | BlockOp::DeinterleaveColumns { .. }
+            ),
+        };
+        let [line, block, matrix] = self.nest(dense, width, [lines, blocks, matrices]);
+        let [other_line, other_block, stride] = self.nest(column, word, [lines, blocks, columns]);
+        let sides = [(line, block), (other_line, other_block)];
+        let [source, destination] = if to_dense { [sides[1], sides[0]] } else { sides };
+        let mut strip = Strip {
+            lines,
+            source_line: source.0,
+            destination_line: destination.0,
+            blocks,
+            source_step: source.1,
+            destination_step: destination.1,
+            rows: many,
+            row_stride: matrix,
+            columns: few,
+            column_stride: stride,
+            is_far: self.one_in(2),
+            is_shuffled: self.one_in(2),
+            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            ..Strip::default()
+        };
+        if let BlockOp::Transpose { .. } = op {
+            (strip.row_stride, strip.column_stride) = (few * width, stride);
+            if to_dense {
+                (strip.rows, strip.columns) = (few, many);
+                (strip.row_stride, strip.column_stride) = (stride, few * width);
+            }
+        }
+        strip
+    }
+
     /// One whose rows have whole lines and begin at them, on both sides.
     fn whole_lines(&mut self, op: BlockOp) -> Strip {
         let bytes = |n: u32| usize::try_from(n).unwrap();
@@ -426,6 +488,29 @@ fn crowded_columns_are_the_same() {
             let strip = random.crowded(width);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Dense matrices of few columns or rows, those of which words are made, and those whose columns are in
+/// words.
+#[test]
+fn dense_matrices_are_the_same() {
+    let mut random = Random(10);
+    let transposes = [8, 16, 32, 64].map(|bits| BlockOp::Transpose { bits });
+    let words = [(2, 16), (4, 8)].into_iter().flat_map(|(ways, bits)| {
+        [
+            BlockOp::InterleaveTranspose { ways, bits },
+            BlockOp::TransposeDeinterleave { ways, bits },
+            BlockOp::InterleaveColumns { ways, bits },
+            BlockOp::DeinterleaveColumns { ways, bits },
+        ]
+    });
+    for op in transposes.into_iter().chain(words) {
+        for number in 0..170 {
+            let strip = random.dense(op, 2 + number % 17);
+            let places = [random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64])];
+            check(&mut random, &format!("dense {number}"), op, strip, places);
         }
     }
 }

@@ -3,13 +3,11 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::{Algorithm, InstructionSet, shorter};
+use super::dense::dense;
 use super::matrix::{MAX_LANES, Matrix};
 use super::turn::{Lines, Squares, Vectors};
-use super::vector::{LINE, Vector, load_row, streams, unweave, weave};
+use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
 use super::{Place, Run, Strip, scalar};
-
-/// The bytes of the shortest vector.
-const SHORTEST: usize = 16;
 
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose), `WIDTH` being the bytes of an element.
 pub(super) struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
@@ -50,6 +48,9 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        if let Some(run) = dense::<V, BITS, WIDTH, STREAM>(strip) {
+            return Some(run);
+        }
         let matrix = Matrix::new(strip, WIDTH, 1);
         let is_done = matrix.narrow::<V, WIDTH>(strip).is_some() || matrix.has_vectors::<V>(WIDTH);
         (!is_done).then(shorter::<Self, V>)
@@ -91,7 +92,10 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
         let matrix = Matrix::new(strip, WIDTH, 1);
         let has_squares = matrix.rows.min(matrix.columns) >= LINE / WIDTH;
-        (!has_squares).then(V::entry::<Transpose<BITS, WIDTH, false>>)
+        if has_squares {
+            return None;
+        }
+        dense::<V, BITS, WIDTH, STREAM>(strip).or(Some(V::entry::<Transpose<BITS, WIDTH, false>>()))
     }
 }
 

@@ -25,7 +25,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Body;
-use super::{Run, Strip, scalar};
+use super::{Run, Strip, packed_rows, scalar};
 use crate::cpu::Core;
 
 /// A vector of an instruction set.
@@ -90,11 +90,52 @@ pub(super) trait Vector: Copy {
         unweave_by_zips::<Self, 4, 8>(words)
     }
 
+    /// Bytes of the columns of eight rows of elements of one bit, from the bytes of the rows: by
+    /// squares of bits, where there is no shorter way.
+    #[inline(always)]
+    fn interleave_bits<const MOST_FIRST: bool>(rows: [Self; 8]) -> [Self; 8] {
+        packed_rows::bytes_by_squares::<Self, 8, 1, MOST_FIRST>(rows)
+    }
+
+    /// The inverse of [`interleave_bits`](Vector::interleave_bits).
+    #[inline(always)]
+    fn deinterleave_bits<const MOST_FIRST: bool>(bytes: [Self; 8]) -> [Self; 8] {
+        packed_rows::rows_by_squares::<Self, 8, 1, MOST_FIRST>(bytes)
+    }
+
     /// Interleaves 16 rows of 32 bits, which turns them where a vector has 16: four
     /// rounds of zips, where there is no shorter way.
     #[inline(always)]
     fn turn_words(rows: [Self; 16]) -> [Self; 16] {
         weave_by_zips::<Self, 16, 32>(rows)
+    }
+
+    /// How many bytes at a time [`shuffle`](Vector::shuffle) goes to; 0 where there is no instruction for it.
+    const REACH: usize;
+
+    /// Byte i of each part of `REACH` bytes becomes the one whose number `order` has there.
+    fn shuffle(self, order: Self) -> Self;
+
+    /// Loads parts of `REACH` bytes, which begin so far from each other.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the instructions, and these parts can be read.
+    #[inline(always)]
+    unsafe fn load_parts(from: *const u8, _apart: usize) -> Self {
+        // SAFETY: one part.
+        unsafe { Self::load(from) }
+    }
+
+    /// Stores them.
+    ///
+    /// # Safety
+    ///
+    /// These parts can be written.
+    #[inline(always)]
+    unsafe fn store_parts(self, to: *mut u8, _apart: usize) {
+        // SAFETY: one part.
+        unsafe { self.store(to) };
     }
 
     fn and(self, other: Self) -> Self;
@@ -106,6 +147,23 @@ pub(super) trait Vector: Copy {
     /// Shifts each 16 bits to the less significant ones.
     fn shr<const BY: i32>(self) -> Self;
 }
+
+/// For each number below a count, which is 16 at most. No loop: one that the compiler does not unroll keeps all
+/// vectors in memory.
+macro_rules! unrolled {
+    ($i:ident in $count:ident, $body:expr) => {
+        unrolled!($i in $count, $body, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+    };
+    ($i:ident in $count:ident, $body:expr, $($number:literal)+) => {
+        $(
+            if $number < $count {
+                let $i = $number;
+                $body
+            }
+        )+
+    };
+}
+pub(super) use unrolled;
 
 /// [`Vector::join`] of vectors of 16 bytes.
 #[inline(always)]
@@ -347,6 +405,9 @@ fn unweave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(
 /// So many bytes are moved without a loop, where they stay in the caches: an instruction
 /// that goes along a run teaches the prefetchers to go on behind its end.
 pub(super) const STRAIGHT: usize = 512;
+
+/// The bytes of the shortest vector.
+pub(super) const SHORTEST: usize = 16;
 
 /// The bytes of a line of the caches.
 pub(super) const LINE: usize = 64;

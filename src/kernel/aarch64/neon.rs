@@ -99,6 +99,13 @@ impl Vector for V {
         }
     }
 
+    const REACH: usize = 16;
+
+    #[inline(always)]
+    fn shuffle(self, order: Self) -> Self {
+        V(neon!(vqtbl1q_u8(self.0, order.0)))
+    }
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(neon!(vandq_u8(self.0, other.0)))

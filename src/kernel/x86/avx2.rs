@@ -201,6 +201,33 @@ impl Vector for V {
         ]
     }
 
+    const REACH: usize = 16;
+
+    #[inline(always)]
+    fn shuffle(self, order: Self) -> Self {
+        V(avx2!(_mm256_shuffle_epi8(self.0, order.0)))
+    }
+
+    #[inline(always)]
+    unsafe fn load_parts(from: *const u8, apart: usize) -> Self {
+        // SAFETY: by the contract of the trait.
+        let low = unsafe { _mm_loadu_si128(from.cast()) };
+        // SAFETY: as above.
+        let high = unsafe { _mm_loadu_si128(from.wrapping_add(apart).cast()) };
+        // SAFETY: the CPU has AVX2.
+        V(unsafe { _mm256_set_m128i(high, low) })
+    }
+
+    #[inline(always)]
+    unsafe fn store_parts(self, to: *mut u8, apart: usize) {
+        let low = avx2!(_mm256_castsi256_si128(self.0));
+        // SAFETY: by the contract of the trait.
+        unsafe { _mm_storeu_si128(to.cast(), low) };
+        let high = avx2!(_mm256_extracti128_si256::<1>(self.0));
+        // SAFETY: as above.
+        unsafe { _mm_storeu_si128(to.wrapping_add(apart).cast(), high) };
+    }
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(avx2!(_mm256_and_si256(self.0, other.0)))

@@ -1,19 +1,19 @@
-//! AVX-512 F and BW: vectors of 64 bytes, and those of AVX2 where they are too
+//! AVX-512 F, BW and VBMI, and GFNI: vectors of 64 bytes, and those of AVX2 where they are too
 //! long.
 //!
-//! From 16 bits on, one permutation of two vectors makes each half of a zip or
-//! an unzip. Bytes have none in BW; they are zipped within the quarters of a
-//! vector and the quarters' halves put in order after that.
+//! One permutation of two vectors makes each half of a zip or an unzip. That of bytes is of VBMI; squares of
+//! bits are turned by GFNI. CPUs of Intel for servers have both from Ice Lake on, and those of AMD from Zen 4 on:
+//! all that have AVX-512 but Skylake and what followed it with the same core.
 
 use std::arch::x86_64::*;
 
 use super::super::algorithm::compiled;
-use super::super::vector::Vector;
+use super::super::vector::{Vector, unweave, weave};
 use super::avx2;
 use super::prefetch;
 use crate::cpu::with_features;
 
-/// A value is there only where the CPU has AVX-512 F and BW: see [`Vector`].
+/// A value is there only where the CPU has AVX-512 F, BW and VBMI, and GFNI: see [`Vector`].
 #[derive(Clone, Copy)]
 pub(in super::super) struct V(__m512i);
 
@@ -60,6 +60,7 @@ macro_rules! zip_index {
         }
     };
 }
+zip_index!(zip8, u8, 64);
 zip_index!(zip16, u16, 32);
 zip_index!(zip32, u32, 16);
 zip_index!(zip64, u64, 8);
@@ -80,48 +81,39 @@ macro_rules! unzip_index {
         }
     };
 }
+unzip_index!(unzip8, u8, 64);
 unzip_index!(unzip16, u16, 32);
 unzip_index!(unzip32, u32, 16);
 unzip_index!(unzip64, u64, 8);
 
-/// The numbers of the pairs of bytes of two vectors, and one more.
-static PAIRS: [u16; 65] = {
-    let mut pairs = [0; 65];
+/// The numbers of the bytes of two vectors.
+static BYTES: [u8; 128] = {
+    let mut bytes = [0; 128];
     let mut i = 0;
-    while i < 65 {
-        pairs[i as usize] = i;
+    while i < 128 {
+        bytes[i as usize] = i;
         i += 1;
     }
-    pairs
+    bytes
 };
-
-/// The numbers of as many pairs as a vector has, from that one of two vectors on.
-///
-/// # Safety
-///
-/// The CPU has AVX-512. 33 at most.
-#[inline(always)]
-unsafe fn pairs_from(first: usize) -> __m512i {
-    // SAFETY: 32 of the numbers.
-    unsafe { _mm512_loadu_si512(PAIRS.as_ptr().wrapping_add(first).cast()) }
-}
-
-/// Eighths of two vectors whose quarters hold what belongs beside each other,
-/// in order; first and second result.
-const QUARTERS: [[u64; 8]; 2] = [[0, 1, 8, 9, 2, 3, 10, 11], [4, 5, 12, 13, 6, 7, 14, 15]];
-/// The even eighths, then the odd ones.
-const EVEN_THEN_ODD: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 
 /// Four times four elements of 32 bits, turned.
 const TURN: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
 /// In each quarter, four times four bytes, turned.
 const GATHER: [[u8; 16]; 4] = [[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]; 4];
 
+/// Eight bytes of one bit each, which goes up or down.
+const BITS_UP: i64 = i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]);
+const BITS_DOWN: i64 = BITS_UP.swap_bytes();
+/// Eight bytes of each half of a quarter, the other way round.
+const BYTES_DOWN: [[u8; 16]; 4] = [[7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8]; 4];
+
 impl V {
     #[inline(always)]
     fn permute<const BITS: u32>(self, other: Self, index: impl Index) -> Self {
         let index = avx512!(index.vector());
         V(match BITS {
+            8 => avx512!(_mm512_permutex2var_epi8(self.0, index, other.0)),
             16 => avx512!(_mm512_permutex2var_epi16(self.0, index, other.0)),
             32 => avx512!(_mm512_permutex2var_epi32(self.0, index, other.0)),
             _ => avx512!(_mm512_permutex2var_epi64(self.0, index, other.0)),
@@ -155,20 +147,10 @@ impl Vector for V {
 
     #[inline(always)]
     fn join(self, other: Self, count: usize) -> Self {
-        let at = 64 - count % 64;
-        // SAFETY: there is a `V`, so the CPU has AVX-512; 32 at most.
-        let pairs = unsafe { pairs_from(at / 2) };
-        let even = avx512!(_mm512_permutex2var_epi16(self.0, pairs, other.0));
-        if at.is_multiple_of(2) {
-            return V(even);
-        }
-        // BW has no permutation of bytes: each pair is made of two.
-        // SAFETY: as above, and one more.
-        let next_pairs = unsafe { pairs_from(at / 2 + 1) };
-        let odd = avx512!(_mm512_permutex2var_epi16(self.0, next_pairs, other.0));
-        let (low, high) =
-            (avx512!(_mm512_srli_epi16::<8>(even)), avx512!(_mm512_slli_epi16::<8>(odd)));
-        V(avx512!(_mm512_or_si512(low, high)))
+        let first = BYTES.as_ptr().wrapping_add(64 - count % 64);
+        // SAFETY: there is a `V`, so the CPU has AVX-512; 64 of the numbers, from 1 to 64 on.
+        let numbers = unsafe { _mm512_loadu_si512(first.cast()) };
+        V(avx512!(_mm512_permutex2var_epi8(self.0, numbers, other.0)))
     }
 
     #[inline(always)]
@@ -186,10 +168,8 @@ impl Vector for V {
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
         match BITS {
             8 => {
-                let low = V(avx512!(_mm512_unpacklo_epi8(self.0, other.0)));
-                let high = V(avx512!(_mm512_unpackhi_epi8(self.0, other.0)));
-                let [first, second] = QUARTERS;
-                (low.permute::<64>(high, first), low.permute::<64>(high, second))
+                let (first, second) = const { (zip8(0), zip8(32)) };
+                (self.permute::<8>(other, first), self.permute::<8>(other, second))
             }
             16 => {
                 let (first, second) = const { (zip16(0), zip16(16)) };
@@ -210,17 +190,8 @@ impl Vector for V {
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self) {
         match BITS {
             8 => {
-                // Packing is by saturation, which leaves alone what fits.
-                let (a, b) = (self.0, other.0);
-                let byte = avx512!(_mm512_set1_epi16(0xff));
-                let low = |v| avx512!(_mm512_and_si512(v, byte));
-                let high = |v| avx512!(_mm512_srli_epi16::<8>(v));
-                let even = avx512!(_mm512_packus_epi16(low(a), low(b)));
-                let odd = avx512!(_mm512_packus_epi16(high(a), high(b)));
-                let order = avx512!(EVEN_THEN_ODD.vector());
-                let even = avx512!(_mm512_permutexvar_epi64(order, even));
-                let odd = avx512!(_mm512_permutexvar_epi64(order, odd));
-                (V(even), V(odd))
+                let (even, odd) = const { (unzip8(0), unzip8(1)) };
+                (self.permute::<8>(other, even), self.permute::<8>(other, odd))
             }
             16 => {
                 let (even, odd) = const { (unzip16(0), unzip16(1)) };
@@ -276,6 +247,32 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn interleave_bits<const MOST_FIRST: bool>(rows: [Self; 8]) -> [Self; 8] {
+        // Bit j of byte i is bit i of byte 7 - j then, or bit 7 - i.
+        let [a, b, c, d, e, f, g, h] = rows;
+        let mut bytes = weave::<Self, 8, 8>([h, g, f, e, d, c, b, a]);
+        let columns = avx512!(_mm512_set1_epi64(if MOST_FIRST { BITS_DOWN } else { BITS_UP }));
+        for square in &mut bytes {
+            *square = V(avx512!(_mm512_gf2p8affine_epi64_epi8::<0>(columns, square.0)));
+        }
+        bytes
+    }
+
+    #[inline(always)]
+    fn deinterleave_bits<const MOST_FIRST: bool>(bytes: [Self; 8]) -> [Self; 8] {
+        let mut rows = bytes;
+        let columns = avx512!(_mm512_set1_epi64(BITS_UP));
+        let turn_round = avx512!(BYTES_DOWN.vector());
+        for square in &mut rows {
+            if !MOST_FIRST {
+                *square = V(avx512!(_mm512_shuffle_epi8(square.0, turn_round)));
+            }
+            *square = V(avx512!(_mm512_gf2p8affine_epi64_epi8::<0>(columns, square.0)));
+        }
+        unweave::<Self, 8, 8>(rows)
+    }
+
+    #[inline(always)]
     fn turn_words(rows: [Self; 16]) -> [Self; 16] {
         // Unpacking works within the quarters: four rows become their columns 0, 4, 8
         // and 12, then 1, 5, 9 and 13, and so on. Then quarters are exchanged.
@@ -289,6 +286,13 @@ impl Vector for V {
         let [r2, r6, r10, r14] = turn_quarters([a2, b2, c2, d2]);
         let [r3, r7, r11, r15] = turn_quarters([a3, b3, c3, d3]);
         [r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15]
+    }
+
+    const REACH: usize = 64;
+
+    #[inline(always)]
+    fn shuffle(self, order: Self) -> Self {
+        V(avx512!(_mm512_permutexvar_epi8(order.0, self.0)))
     }
 
     #[inline(always)]

@@ -109,6 +109,13 @@ impl Vector for V {
         }
     }
 
+    const REACH: usize = 16;
+
+    #[inline(always)]
+    fn shuffle(self, order: Self) -> Self {
+        V(sse!(_mm_shuffle_epi8(self.0, order.0)))
+    }
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(sse!(_mm_and_si128(self.0, other.0)))
