@@ -20,7 +20,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, kernel};
+use crate::kernel::{BlockOp, Strip, has_columns, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Elements {
     pub(super) stores: Stores,
     /// The nest is all there is to do.
     pub(super) alone: bool,
+    /// A side is staged, which knows no rows that are matrices.
+    pub(super) is_staged: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
 }
@@ -169,6 +171,14 @@ fn leaves(
             strip.column_stride = step(columns?.destination)?;
             strip.columns = strip.columns.checked_mul(usize::try_from(ways).ok()?)?;
         }
+        BlockOp::InterleaveTranspose { .. } => {
+            strip.row_stride = step(block.more.first()?.source)?;
+            strip.column_stride = step(columns?.destination)?;
+        }
+        BlockOp::TransposeDeinterleave { .. } => {
+            strip.row_stride = step(block.more.first()?.destination)?;
+            strip.column_stride = step(columns?.source)?;
+        }
         BlockOp::Exchange { .. } => {
             strip.row_stride = step(rows?.source)?;
             strip.column_stride = step(block.more.first()?.destination)?;
@@ -177,7 +187,10 @@ fn leaves(
             strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
             strip.column_stride = unit(columns.map_or(0, |c| c.destination))?;
         }
-        BlockOp::Widen { .. }
+        // Those of columns are made of two nests: see `dense_rows`.
+        BlockOp::InterleaveColumns { .. }
+        | BlockOp::DeinterleaveColumns { .. }
+        | BlockOp::Widen { .. }
         | BlockOp::Reverse { .. }
         | BlockOp::Convert { .. }
         | BlockOp::Fill
@@ -189,6 +202,33 @@ fn leaves(
     let parts = if !elements.stores.of_runs() { leaf.split()? } else { vec![leaf] };
     leaves.splice(0..0, parts);
     Some(leaves)
+}
+
+/// The kernel of dense rows, so many bits apart in the array, each of so many columns that are in `words` of the image;
+/// again in all loops of the nest.
+pub(super) fn dense_rows(
+    op: BlockOp,
+    nest: Nest,
+    rows: Loop,
+    columns: u64,
+    words: Loop,
+    elements: &Elements,
+) -> Option<Leaf> {
+    let Nest { source, destination, mut loops } = nest;
+    loops.retain(|l| l.extent > 1);
+    let mut offsets = loops.iter().flat_map(|l| [l.source, l.destination]);
+    if !offsets.all(|n| n.is_multiple_of(8)) || !(source | destination).is_multiple_of(8) {
+        return None;
+    }
+    let strip = Strip {
+        rows: usize::try_from(rows.extent).ok()?,
+        row_stride: step(rows.source)?,
+        columns: usize::try_from(columns).ok()?,
+        column_stride: step(words.destination)?,
+        ..take_strip(&mut loops, elements)?
+    };
+    let (loops, stages) = (extents(loops), Stages::default());
+    Some(Leaf { source, destination, loops, op, strip, stages, hop: None })
 }
 
 /// The kernels that fill the padding behind the elements of these loops, elements of so many
@@ -385,6 +425,13 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     if let Some(block) = words_of_rows(loops, bits, source, (s, d), elements) {
         return Some(block);
     }
+    if elements.stores.tier.shuffles()
+        && !elements.is_staged
+        && s != d
+        && let Some(block) = dense_words(loops, bits, s, d)
+    {
+        return Some(block);
+    }
     remove_both(loops, s, d);
     let taken = (Some(along_destination), Some(along_source), (false, false));
     block(BlockOp::Transpose { bits: width }, bits, taken)
@@ -496,6 +543,45 @@ fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Opti
     let mut taken = vec![s, d, rows, columns];
     taken.sort_unstable();
     taken.dedup();
+    for i in taken.into_iter().rev() {
+        loops.remove(i);
+    }
+    let (rows, columns) = (Some(row_loop), Some(column_loop));
+    Some(Block { op, bits, rows, columns, pads: (false, false), more })
+}
+
+/// Rows into words, and these into columns, or the other way, where the rows are those of dense matrices:
+/// along loop `s` elements are contiguous in the source, and along loop `d` in the destination.
+fn dense_words(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<Block> {
+    let width = u32::try_from(bits).ok()?;
+    let ways_of = |word: Loop| {
+        (!word.is_padded()).then_some(()).and_then(|()| u32::try_from(word.extent).ok())
+    };
+    let find = |source: u64, destination: u64| {
+        loops.iter().position(|l| l.source == source && l.destination == destination)
+    };
+    let (along_source, along_destination) = (loops[s], loops[d]);
+    let interleave = || {
+        let ways = ways_of(along_destination)?;
+        let row = along_source.extent.checked_mul(bits)?;
+        let rows = find(row, along_destination.extent.checked_mul(bits)?)?;
+        Some((BlockOp::InterleaveTranspose { ways, bits: width }, rows, s, d))
+    };
+    let deinterleave = || {
+        let ways = ways_of(along_source)?;
+        let row = along_destination.extent.checked_mul(bits)?;
+        let rows = find(along_source.extent.checked_mul(bits)?, row)?;
+        Some((BlockOp::TransposeDeinterleave { ways, bits: width }, rows, d, s))
+    };
+    let fits = |&(op, _, columns, _): &(BlockOp, usize, usize, usize)| {
+        let columns: Loop = loops[columns];
+        exists(op) && !columns.is_padded() && has_columns(columns.extent)
+    };
+    let (op, rows, columns, word) =
+        interleave().filter(fits).or_else(|| deinterleave().filter(fits))?;
+    let (row_loop, column_loop, more) = (loops[rows], loops[columns], vec![loops[word]]);
+    let mut taken = [rows, columns, word];
+    taken.sort_unstable();
     for i in taken.into_iter().rev() {
         loops.remove(i);
     }
@@ -716,6 +802,7 @@ mod tests {
                 from_scratch: false,
             },
             alone: true,
+            is_staged: false,
             are_few: true,
         }
     }

@@ -61,6 +61,13 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         }
         op if strip.is_below_vectors(op) => elements.checked_mul(1_500)?,
         BlockOp::Transpose { bits } => transposed(leaf, bits, bytes(bits)?, stores)?,
+        BlockOp::InterleaveTranspose { ways, bits }
+        | BlockOp::TransposeDeinterleave { ways, bits } => {
+            bytes(ways.checked_mul(bits)?)?.checked_mul(2)?
+        }
+        BlockOp::InterleaveColumns { bits, .. } | BlockOp::DeinterleaveColumns { bits, .. } => {
+            bytes(bits)?.checked_mul(2)?
+        }
         BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
@@ -91,6 +98,9 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     let strip = &leaf.strip;
     let wide = |n: usize| u64::try_from(n).ok();
     let width = usize::try_from(bits / 8).ok()?;
+    if stores.tier.shuffles() && strip.is_dense(width) {
+        return Some(moved / 2 * 3);
+    }
     let (rows, columns) = strip.matrix_size(width);
     let shorter = rows.min(columns);
     if shorter.checked_mul(width)? < SHORTEST {
@@ -136,7 +146,13 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
         let strip = &leaf.strip;
         let wide = |n: usize| u64::try_from(n).ok();
+        let matrices = match leaf.op {
+            BlockOp::InterleaveTranspose { ways, .. }
+            | BlockOp::TransposeDeinterleave { ways, .. } => ways.into(),
+            _ => 1,
+        };
         let elements_of = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
+        let elements_of = elements_of.checked_mul(matrices)?;
         let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;
         elements_of.checked_mul(blocks)?.checked_mul(calls)
     };

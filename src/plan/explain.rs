@@ -316,6 +316,14 @@ impl fmt::Display for Explanation {
             write!(f, "{:indent$}  each ", "")?;
             match part.op {
                 BlockOp::Copy | BlockOp::Fill => write!(f, "{}", count(part.columns, "byte"))?,
+                BlockOp::InterleaveTranspose { ways, .. }
+                | BlockOp::TransposeDeinterleave { ways, .. } => write!(
+                    f,
+                    "{ways} matrices {} apart, {} and {} each",
+                    count(part.row_stride, "byte"),
+                    count(part.rows, "row"),
+                    count(part.columns, "column")
+                )?,
                 _ if part.rows > 1 => write!(
                     f,
                     "{} {} apart, {}",

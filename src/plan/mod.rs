@@ -23,6 +23,7 @@ mod side;
 mod staged;
 mod stores;
 mod threads;
+mod word_columns;
 
 pub use chunks::{Chunk, Chunks};
 pub use explain::{Explanation, LoopExplanation, Part, Pass};

@@ -1,5 +1,6 @@
 //! What a program is made from, for a whole destination or a range of it.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::choose::{self, Elements, Leaf};
@@ -9,6 +10,7 @@ use super::region;
 use super::side::{Needs, Side};
 use super::staged::{self, Conversions, MostFirst};
 use super::stores::Stores;
+use super::word_columns;
 use super::{Options, Padding};
 use crate::drive::Program;
 
@@ -108,6 +110,7 @@ impl Recipe {
             fill,
             stores: options.stores,
             alone: false,
+            is_staged: false,
             are_few: false,
         };
         let mut recipe = Recipe {
@@ -252,17 +255,41 @@ impl Recipe {
             ..self.elements
         };
         let mut leaves = Vec::new();
-        for Part { nest, kind } in joined {
-            match kind {
-                Kind::Data => {
-                    leaves.extend(staged::data(nest, &elements, self.order, self.conversions)?);
-                }
-                Kind::Padding { bits } => {
-                    leaves.push(choose::padding(nest, bits, elements.fill)?);
-                }
+        let mut rest = VecDeque::from(joined);
+        while let Some(Part { nest, kind }) = rest.pop_front() {
+            if let Kind::Padding { bits } = kind {
+                leaves.push(choose::padding(nest, bits, elements.fill)?);
+            } else if let Some(found) = self.words_of_columns(&nest, &mut rest, &elements) {
+                leaves.extend(found);
+            } else {
+                leaves.extend(staged::data(nest, &elements, self.order, self.conversions)?);
             }
         }
         Some(leaves)
+    }
+
+    /// The kernels of words that have several columns each: of those of a nest, and of the part that has the
+    /// rest of each row, which is taken then.
+    fn words_of_columns(
+        &self,
+        nest: &Nest,
+        parts: &mut VecDeque<Part>,
+        elements: &Elements,
+    ) -> Option<Vec<Leaf>> {
+        let converts = self.conversions.source.is_some() || self.conversions.destination.is_some();
+        if converts || !elements.are_few {
+            return None;
+        }
+        let of_part = |part: &Part| {
+            part.is_data().then(|| word_columns::leaves(Some(nest), &part.nest, elements))?
+        };
+        if let Some((i, leaves)) =
+            parts.iter().enumerate().find_map(|(i, part)| Some((i, of_part(part)?)))
+        {
+            parts.remove(i);
+            return Some(leaves);
+        }
+        word_columns::leaves(None, nest, elements)
     }
 
     fn assemble(

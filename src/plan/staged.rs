@@ -266,7 +266,7 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
         destination: destination.seen(nest.destination)?,
         loops: loops.collect::<Option<_>>()?,
     };
-    let mut as_seen = *elements;
+    let mut as_seen = Elements { is_staged: true, ..*elements };
     if let Way::Staged { array, seen, op } = source {
         if !matches!(op, BlockOp::Reverse { .. }) {
             as_seen.source_bits = seen;

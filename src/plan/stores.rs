@@ -46,7 +46,7 @@ const CROWDED_TRANSPOSES: u64 = 3 << 20;
 const CROWDED: usize = 2048;
 const CROWDED_PORTABLE: usize = LINE;
 
-/// Padding of fewer bytes beside each other is not streamed.
+/// Padding of fewer bytes beside each other is not streamed, but for whole lines.
 const FILLS: usize = 256;
 
 /// From scratch memory, which is made little by little, are streamed: columns that
@@ -170,7 +170,7 @@ impl Stores {
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
             }
             // Of a short run, most is in lines that others have a part of.
-            BlockOp::Fill => self.of_runs() && strip.columns >= FILLS,
+            BlockOp::Fill => self.of_runs() && (strip.columns >= FILLS || are_lines(strip)),
             // Of rows of less than a line, none is streamed as a whole.
             BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
             _ if self.from_scratch => {
@@ -180,6 +180,13 @@ impl Stores {
             _ => self.of_runs(),
         }
     }
+}
+
+/// Whether the runs of a fill are whole lines, if the first one begins where a line does.
+fn are_lines(strip: &Strip) -> bool {
+    let line = if strip.lines > 1 { strip.destination_line } else { 0 };
+    let block = if strip.blocks > 1 { strip.destination_step } else { 0 };
+    (strip.columns | line | block).is_multiple_of(LINE)
 }
 
 /// Whether the rows that an [`Unsqueeze`](BlockOp::Unsqueeze) writes have less than a line each, and do

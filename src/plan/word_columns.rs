@@ -1,0 +1,160 @@
+//! Columns that words have several of, where their number is no multiple of that: `bf16[1000,3]` in words of two.
+//!
+//! Whole words and the rest of a row are regions of their own, because their loops differ. Where the array
+//! is dense, one kernel does both.
+
+use super::choose::{self, Elements, Leaf};
+use super::nest::{Loop, Nest};
+use crate::kernel::{BlockOp, has_word_columns};
+
+/// The bits of a word.
+const WORD: u64 = 32;
+
+/// The kernels of the rest of each row, and of the whole words before it, if there are some.
+pub(super) fn leaves(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+    let Elements { source_bits, destination_bits, stores, .. } = *elements;
+    if source_bits != destination_bits || !matches!(source_bits, 8 | 16) || !stores.tier.shuffles()
+    {
+        return None;
+    }
+    let pack = Rows::of(whole, rest, source_bits.into()).and_then(|rows| rows.pack(elements));
+    pack.or_else(|| {
+        let mut loops = whole.into_iter().chain([rest]).flat_map(|nest| &nest.loops);
+        if loops.any(|l| l.is_padded()) {
+            return None;
+        }
+        let whole = whole.map(mirrored);
+        Rows::of(whole.as_ref(), &mirrored(rest), source_bits.into())?.unpack(elements)
+    })
+}
+
+/// The same nest, its source and its destination in each other's place.
+fn mirrored(nest: &Nest) -> Nest {
+    let mut nest = nest.clone();
+    std::mem::swap(&mut nest.source, &mut nest.destination);
+    nest.loops.iter_mut().for_each(|l| std::mem::swap(&mut l.source, &mut l.destination));
+    nest
+}
+
+/// A nest that packs words, each of columns of one row.
+struct Words {
+    columns: Loop,
+    /// Those of a row.
+    words: Loop,
+    rows: Loop,
+    others: Vec<Loop>,
+}
+
+impl Words {
+    fn of(nest: &Nest, bits: u64) -> Option<Words> {
+        let mut others: Vec<Loop> = nest.loops.iter().copied().filter(|l| l.full > 1).collect();
+        let mut take =
+            |which: &dyn Fn(&Loop) -> bool| others.iter().position(which).map(|i| others.remove(i));
+        let columns = take(&|l| (l.source, l.destination) == (bits, bits));
+        let rows = take(&|l| l.destination == WORD)?;
+        let words = take(&|l| l.source == WORD);
+        Some(Words {
+            columns: columns.unwrap_or(Loop::new(1, bits, bits)),
+            words: words.unwrap_or(Loop::new(1, WORD, 0)),
+            rows,
+            others,
+        })
+    }
+}
+
+/// Dense rows, and where the words of each go when they are packed.
+struct Rows {
+    source: u64,
+    destination: u64,
+    ways: u64,
+    bits: u64,
+    columns: u64,
+    /// The last word of each row has all its padding.
+    is_full: bool,
+    words: Loop,
+    rows: Loop,
+    others: Vec<Loop>,
+}
+
+impl Rows {
+    fn of(whole: Option<&Nest>, rest: &Nest, bits: u64) -> Option<Rows> {
+        let ways = WORD / bits;
+        let last = Words::of(rest, bits)?;
+        let (mut count, mut first, mut stride) = (0, rest, last.words.destination);
+        if let Some(nest) = whole {
+            let all = Words::of(nest, bits)?;
+            (count, first) = (all.words.extent, nest);
+            let apart = rest.destination.wrapping_sub(nest.destination);
+            stride = apart.checked_div(count)?;
+            let goes_on = |words: Loop| words.full == 1 || words.destination == stride;
+            let is_next = Some(rest.source.wrapping_sub(nest.source)) == count.checked_mul(WORD)
+                && stride.checked_mul(count) == Some(apart)
+                && goes_on(all.words)
+                && goes_on(last.words);
+            let are_whole = (all.columns.extent, all.columns.full) == (ways, ways)
+                && !all.words.is_padded()
+                && (all.rows, all.others) == (last.rows, last.others.clone());
+            if !is_next || !are_whole {
+                return None;
+            }
+        }
+        let columns = count.checked_mul(ways)?.checked_add(last.columns.extent)?;
+        let is_dense = Some(last.rows.source) == columns.checked_mul(bits);
+        if last.words.extent > 1
+            || last.columns.extent > ways
+            || !is_dense
+            || !has_word_columns(columns)
+        {
+            return None;
+        }
+        let full = count.checked_add(last.words.full)?;
+        Some(Rows {
+            source: first.source,
+            destination: first.destination,
+            ways,
+            bits,
+            columns,
+            is_full: last.columns.full == ways,
+            words: Loop { full, ..Loop::new(count + 1, 0, stride) },
+            rows: last.rows,
+            others: last.others,
+        })
+    }
+
+    fn pack(self, elements: &Elements) -> Option<Vec<Leaf>> {
+        let (ways, bits) = (u32::try_from(self.ways).ok()?, u32::try_from(self.bits).ok()?);
+        let op = BlockOp::InterleaveColumns { ways, bits };
+        if !self.is_full || !choose::exists(op) {
+            return None;
+        }
+        let Rows { source, destination, bits, columns, words, rows, others, .. } = self;
+        // Padding behind the rows, the words and all else; that within words is written with them.
+        let word = Loop::new(self.ways, 0, bits);
+        let loops: Vec<Loop> = others.iter().copied().chain([rows, words]).collect();
+        let fill = (bits, elements.fill);
+        let padding = choose::paddings(&loops, &[word], destination, fill)?;
+        let nest = Nest { source, destination, loops: others };
+        let leaf = choose::dense_rows(op, nest, rows, columns, words, elements)?;
+        Some([vec![leaf], padding].concat())
+    }
+
+    /// The other way, of the mirrored nests.
+    fn unpack(self, elements: &Elements) -> Option<Vec<Leaf>> {
+        let (ways, bits) = (u32::try_from(self.ways).ok()?, u32::try_from(self.bits).ok()?);
+        let op = BlockOp::DeinterleaveColumns { ways, bits };
+        // Words are read as a whole, whatever is in them besides.
+        let mut places = self.others.iter().map(|l| l.destination);
+        let is_at_word = |at: u64| at.is_multiple_of(WORD);
+        let are_readable = is_at_word(self.destination)
+            && is_at_word(self.words.destination)
+            && is_at_word(elements.source_end)
+            && places.all(is_at_word);
+        if !choose::exists(op) || !are_readable {
+            return None;
+        }
+        let Rows { source, destination, columns, words, rows, others, .. } = self;
+        let nest = mirrored(&Nest { source, destination, loops: others });
+        let leaf = choose::dense_rows(op, nest, rows, columns, words, elements)?;
+        Some(vec![leaf])
+    }
+}
