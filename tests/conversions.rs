@@ -126,12 +126,35 @@ fn numbers_are_converted_on_the_way() {
         (F8e4m3fn, F32, "T[33,200]{1,0:#(8,128)(4,1)}"),
         (F8e5m2, F32, "T[33,200]{1,0:#(8,128)(4,1)}"),
         (Bf16, F32, "T[5,3]{1,0:#(2,4)(2,1)}"),
+        (Bf16, F32, "T[300,3]{0,1:#(4,128)(2,1)}"),
+        (S8, S32, "T[300,6]{0,1:#(8,128)(4,1)}"),
         // Without loops: element by element.
         (Bf16, F32, "T[8,8]{1,0:#(4,4)(*,6)}"),
         (Bf16, F32, "T[100,200]{1,0}"),
     ];
     for (image, host, text) in pairs {
         check(image, host, text);
+    }
+}
+
+/// Images of few channels, whose rows are matrices without conversions.
+#[test]
+fn images_are_converted_on_the_way() {
+    for text in [
+        "bf16[2,17,130,3]{2,1,3,0:T(8,128)(2,1)}",
+        "bf16[2,3,2,3]{2,1,0,3:T(8,128)(2,1)}",
+        "bf16[2,1000,3]{1,0,2:T(2,128)(2,1)}",
+    ] {
+        let shape: Shape = shape(text);
+        let count = shape.bounds().unwrap().iter().product();
+        let (image_host, host) = (dense(Bf16, count), dense(F32, count));
+        let mut image = vec![0xee; shape.sizes().unwrap().image_bytes as usize];
+        oracle::pack(&shape, &image_host, &mut image).unwrap();
+        for tier in Tier::available() {
+            let builder = PlanBuilder::new().tier(tier).host(Host::dense().of(F32));
+            check_plan(&builder.pack(&shape).unwrap(), &host, &image);
+            check_plan(&builder.unpack(&shape).unwrap(), &image, &host);
+        }
     }
 }
 

@@ -287,6 +287,9 @@ fn finds() {
     // Rows that go backwards, fetched ahead of a transpose past the caches.
     let text = "s64[9,11,1,4]{1,0,2,3:T(1,4,1)E(64)}";
     move_all(text, &[2, -20, 0, 792], 200, 4, true);
+    // Rows that overlap, as if they were words of several columns each.
+    move_all("bf16[100,6]{1,0}", &[4, 2], 0, 0, true);
+    move_all("u8[100,7]{0,1:T(8,128)(4,1)}", &[4, 1], 0, 1, true);
 }
 
 #[test]

@@ -338,8 +338,10 @@ fn two_passes() {
         for case in [Case::pack(&shape), Case::unpack(&shape)] {
             case.check_all();
         }
-        let hops =
-            [Plan::pack(&shape), Plan::unpack(&shape)].map(|plan| plan.unwrap().explain().hops);
+        // Some of them need but one where bytes can be shuffled.
+        let portable = || PlanBuilder::new().tier(Tier::PORTABLE);
+        let hops = [portable().pack(&shape), portable().unpack(&shape)]
+            .map(|plan| plan.unwrap().explain().hops);
         assert!(hops.contains(&2), "{text}: {hops:?}");
         let (host, image) = (shape.in_host_layout(), &shape);
         for (from, to) in [(&host, image), (image, &host)] {
@@ -404,6 +406,71 @@ fn narrow_matrices() {
             let to = shape(&format!("{element_type}{text}"));
             Case::pack(&to).check_all();
             Case::unpack(&to).check_all();
+        }
+    }
+}
+
+/// Points and images of few columns, as XLA lays them out on a TPU: alone, in tiles that are not whole, and as parts of larger
+/// arrays; with every kind of padding.
+#[test]
+fn dense_matrices() {
+    let mut kernels = HashSet::new();
+    for (element_type, words) in [("u8", "(4,1)"), ("bf16", "(2,1)"), ("f32", "")] {
+        for columns in [2, 3, 4, 5, 6, 7, 8, 9, 14] {
+            let high = if columns > 4 { 8 } else { 4 };
+            for text in [
+                format!("[128,{columns}]{{0,1:T({high},128){words}}}"),
+                format!("[300,{columns}]{{0,1:T({high},128){words}}}"),
+                format!("[2,140,{columns}]{{1,2,0:T({high},128){words}}}"),
+                format!("[2,8,130,{columns}]{{2,1,3,0:T(8,128){words}}}"),
+                format!("[1,7,96,{columns}]{{2,1,3,0:T(8,128){words}}}"),
+            ] {
+                let shape = shape(&format!("{element_type}{text}"));
+                Case::pack(&shape).check_all();
+                Case::unpack(&shape).check_all();
+                for plan in [Plan::pack(&shape), Plan::unpack(&shape)] {
+                    kernels.extend(plan.unwrap().explain().parts.iter().map(|p| p.op.to_string()));
+                }
+                for padding in [Padding::Keep, Padding::Byte(0x5a)] {
+                    check_padding(&shape, padding);
+                }
+            }
+        }
+    }
+    // Rows that end in padding where words are taken apart.
+    let (from, to) = ("u8[100,3]{0,1:T(4,128)(4,1)}", "u8[100,3]{1,0:T(128,3)}");
+    Case::new(&shape(from), &shape(to)).check_all();
+    if Tier::best() > Tier::PORTABLE {
+        for expected in [
+            "interleave2x16-transpose32",
+            "interleave4x8-transpose32",
+            "transpose32-deinterleave2x16",
+            "transpose32-deinterleave4x8",
+            "interleave-columns2x16",
+            "interleave-columns4x8",
+            "deinterleave-columns2x16",
+            "deinterleave-columns4x8",
+        ] {
+            assert!(kernels.contains(expected), "{expected} is not among {kernels:?}");
+        }
+    }
+}
+
+/// Packs with padding that is kept, or another byte, beside the elements that the oracle packs.
+fn check_padding(shape: &Shape, padding: Padding) {
+    let case = Case::pack(shape);
+    let mask = element_mask(shape);
+    let before = match padding {
+        Padding::Byte(byte) => byte,
+        _ => 0x77,
+    };
+    let expected: Vec<u8> =
+        case.expected.iter().zip(&mask).map(|(&e, &m)| e & m | before & !m).collect();
+    for tier in Tier::available() {
+        for streaming in [false, true] {
+            let builder = PlanBuilder::new().tier(tier).streaming(streaming).padding(padding);
+            let plan = builder.between(&case.from, &case.to).unwrap();
+            case.check_plan(&plan, &expected, (0, 0), 0x77);
         }
     }
 }
