@@ -97,6 +97,32 @@ impl Strip {
     }
 }
 
+/// [`Algorithm::instead`](super::algorithm::Algorithm::instead) of the algorithms over dense rows: a function
+/// for each of these numbers of columns, for which such a file has `Columns`, and `elements` for others.
+macro_rules! instead_by_columns {
+    ($algorithm:ident, $strip:ident, $($columns:literal = $odd:literal * $even:literal),+) => {{
+        let streams_lines = STREAM && V::BYTES == LINE;
+        if V::REACH == 0 {
+            return None;
+        }
+        if $strip.rows * WIDTH < V::BYTES {
+            return Some(shorter::<Self, V>());
+        }
+        match ($strip.columns, streams_lines) {
+            $(
+                ($columns, true) => Some(
+                    V::compiled::<Columns<$algorithm<WAYS, BITS, WIDTH, true>, $odd, $even>>(),
+                ),
+                ($columns, false) => Some(
+                    V::compiled::<Columns<$algorithm<WAYS, BITS, WIDTH, false>, $odd, $even>>(),
+                ),
+            )+
+            _ => None,
+        }
+    }};
+}
+pub(super) use instead_by_columns;
+
 impl Matrix {
     /// The smaller of its two sides.
     #[inline(always)]

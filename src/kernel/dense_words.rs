@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::{Algorithm, Body, shorter};
 use super::carry::CacheLines;
-use super::dense::{Dense, Ways, are_lines, store_rest};
+use super::dense::{Dense, Ways, are_lines, instead_by_columns, store_rest};
 use super::scalar;
 use super::vector::{LINE, Vector, load_row, store_row, unweave, weave};
 use super::walk::Ahead;
@@ -50,24 +50,6 @@ pub(super) struct TransposeDeinterleave<
 
 /// The same of `ODD` times `EVEN` columns.
 struct Columns<A, const ODD: usize, const EVEN: usize>(std::marker::PhantomData<A>);
-
-/// The function for as many columns as a strip has.
-macro_rules! by_columns {
-    ($algorithm:ident, $strip:ident, $vector:ident, $stream:literal) => {{
-        type A<const WAYS: usize, const BITS: u32, const WIDTH: usize> =
-            $algorithm<WAYS, BITS, WIDTH, $stream>;
-        match $strip.columns {
-            2 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 1, 2>>()),
-            3 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 3, 1>>()),
-            4 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 1, 4>>()),
-            5 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 5, 1>>()),
-            6 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 3, 2>>()),
-            7 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 7, 1>>()),
-            MOST => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 1, MOST>>()),
-            _ => None,
-        }
-    }};
-}
 
 /// Whether there is a kernel for so many columns.
 pub(crate) fn has_columns(columns: u64) -> bool {
@@ -104,17 +86,17 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        if V::REACH == 0 {
-            return None;
-        }
-        if strip.rows * WIDTH < V::BYTES {
-            return Some(shorter::<Self, V>());
-        }
-        if STREAM && V::BYTES == LINE {
-            by_columns!(InterleaveTranspose, strip, V, true)
-        } else {
-            by_columns!(InterleaveTranspose, strip, V, false)
-        }
+        instead_by_columns!(
+            InterleaveTranspose,
+            strip,
+            2 = 1 * 2,
+            3 = 3 * 1,
+            4 = 1 * 4,
+            5 = 5 * 1,
+            6 = 3 * 2,
+            7 = 7 * 1,
+            8 = 1 * 8
+        )
     }
 }
 
@@ -148,17 +130,17 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        if V::REACH == 0 {
-            return None;
-        }
-        if strip.rows * WIDTH < V::BYTES {
-            return Some(shorter::<Self, V>());
-        }
-        if STREAM && V::BYTES == LINE {
-            by_columns!(TransposeDeinterleave, strip, V, true)
-        } else {
-            by_columns!(TransposeDeinterleave, strip, V, false)
-        }
+        instead_by_columns!(
+            TransposeDeinterleave,
+            strip,
+            2 = 1 * 2,
+            3 = 3 * 1,
+            4 = 1 * 4,
+            5 = 5 * 1,
+            6 = 3 * 2,
+            7 = 7 * 1,
+            8 = 1 * 8
+        )
     }
 }
 

@@ -14,14 +14,11 @@
 use std::marker::PhantomData;
 
 use super::algorithm::{Algorithm, Body, shorter};
-use super::dense::{Dense, Ways, are_lines, store_rest};
+use super::dense::{Dense, Ways, are_lines, instead_by_columns, store_rest};
 use super::scalar;
 use super::vector::{LINE, Vector, unweave, weave};
 use super::walk::Ahead;
 use super::{Place, Run, Strip};
-
-/// The most columns that have a kernel.
-const MOST: usize = 7;
 
 /// The bytes of a word.
 const WORD: usize = 4;
@@ -49,21 +46,6 @@ pub(super) struct DeinterleaveColumns<
 
 /// The same of `ODD` times `EVEN` columns.
 struct Columns<A, const ODD: usize, const EVEN: usize>(PhantomData<A>);
-
-/// The function for as many columns as a strip has.
-macro_rules! by_columns {
-    ($algorithm:ident, $strip:ident, $stream:literal) => {{
-        type A<const WAYS: usize, const BITS: u32, const WIDTH: usize> =
-            $algorithm<WAYS, BITS, WIDTH, $stream>;
-        match $strip.columns {
-            3 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 3, 1>>()),
-            5 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 5, 1>>()),
-            6 => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, 3, 2>>()),
-            MOST => Some(V::compiled::<Columns<A<WAYS, BITS, WIDTH>, MOST, 1>>()),
-            _ => None,
-        }
-    }};
-}
 
 impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
     for InterleaveColumns<WAYS, BITS, WIDTH, STREAM>
@@ -98,17 +80,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        if V::REACH == 0 {
-            return None;
-        }
-        if strip.rows * WIDTH < V::BYTES {
-            return Some(shorter::<Self, V>());
-        }
-        if STREAM && V::BYTES == LINE {
-            by_columns!(InterleaveColumns, strip, true)
-        } else {
-            by_columns!(InterleaveColumns, strip, false)
-        }
+        instead_by_columns!(InterleaveColumns, strip, 3 = 3 * 1, 5 = 5 * 1, 6 = 3 * 2, 7 = 7 * 1)
     }
 }
 
@@ -142,17 +114,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        if V::REACH == 0 {
-            return None;
-        }
-        if strip.rows * WIDTH < V::BYTES {
-            return Some(shorter::<Self, V>());
-        }
-        if STREAM && V::BYTES == LINE {
-            by_columns!(DeinterleaveColumns, strip, true)
-        } else {
-            by_columns!(DeinterleaveColumns, strip, false)
-        }
+        instead_by_columns!(DeinterleaveColumns, strip, 3 = 3 * 1, 5 = 5 * 1, 6 = 3 * 2, 7 = 7 * 1)
     }
 }
 
