@@ -579,14 +579,6 @@ fn blocks_in_the_order_of_the_destination() {
     }
 }
 
-/// Whether the CPU is one of Intel, whose plans write so many bytes through the caches.
-fn is_of_intel() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    return std::arch::x86_64::__cpuid(0).ebx == u32::from_le_bytes(*b"Genu");
-    #[cfg(not(target_arch = "x86_64"))]
-    false
-}
-
 /// Whether the CPU is one of AMD of family 0x17 or 0x19, whose L2 has few ways: crowded columns are made
 /// apart there and not streamed.
 fn is_up_to_zen4() -> bool {
@@ -601,7 +593,7 @@ fn is_up_to_zen4() -> bool {
     false
 }
 
-/// Of so many bytes some pages are written through the caches, others past them; but on CPUs of Intel.
+/// Of so many bytes some pages are written through the caches, others past them.
 #[test]
 fn pages_through_the_caches_and_past_them() {
     for text in [
@@ -619,7 +611,7 @@ fn pages_through_the_caches_and_past_them() {
     ] {
         let (host, image) = (shape(text).in_host_layout(), shape(text));
         for (from, to) in [(&host, &image), (&image, &host)] {
-            check_streaming(from, to, !is_of_intel());
+            check_streaming(from, to, true);
             check_by_size(from, to, &[(0, 0), (3, 0), (0, 36)]);
         }
     }

@@ -12,8 +12,6 @@ use crate::kernel::{BlockOp, ROOM, Strip};
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
-/// On CPUs of Intel, whose L3 is larger, and where streaming is no faster than going through it.
-const RUNS_INTEL: u64 = 40 << 20;
 
 /// With fewer bytes than this on both sides together, L3 has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
@@ -89,11 +87,7 @@ impl Stores {
 
     /// Whether runs are streamed.
     pub(super) fn of_runs(self) -> bool {
-        let limit = match self.core {
-            Core::Intel => RUNS_INTEL,
-            Core::Zen4 | Core::Zen5 => RUNS,
-        };
-        self.asked.unwrap_or(self.both_bytes >= limit)
+        self.asked.unwrap_or(self.both_bytes >= RUNS)
     }
 
     /// Whether an op that streams leaves out some pages. Who asks for such stores
