@@ -32,12 +32,18 @@ use crate::convert::{self, Conversion};
 /// has the instructions of `V`, for a strip that nothing does `instead`.
 pub(super) trait Algorithm {
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8);
+
+    /// Element by element, where there is nothing to gain.
+    #[inline(always)]
     unsafe fn vectors<V: Vector>(
         strip: &Strip,
-        order: &[Place],
+        _order: &[Place],
         source: *const u8,
         destination: *mut u8,
-    );
+    ) {
+        // SAFETY: the same contract.
+        unsafe { Self::elements(strip, source, destination) };
+    }
 
     /// What has to do a strip that `vectors` cannot do, or should not: shorter ones, single elements, or another
     /// algorithm.

@@ -307,15 +307,4 @@ impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
             unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
         }
     }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
-    }
 }

@@ -70,19 +70,19 @@ pub(super) fn dense<V: Vector, const BITS: u32, const WIDTH: usize, const STREAM
         10 => run!(5, 2),
         11 => run!(11, 1),
         12 => run!(3, 4),
-        13 => run!(13, 1),
         14 => run!(7, 2),
-        15 => run!(15, 1),
         _ => run!(1, 16),
     })
 }
 
 /// Whether matrices of so many columns or rows, of elements of so many bytes, are done here: fewer are
-/// interleaved, or of few bytes in all, and of more there are squares.
+/// interleaved, or of few bytes in all, and of more there are squares. So there are of 13 and 15, which shuffles of
+/// 16 bytes do more slowly.
 #[inline(always)]
 const fn is_done(few: usize, width: usize) -> bool {
     match few {
         8 => true,
+        13 | 15 => false,
         16 => width < size_of::<u32>(),
         3..MOST => !few.is_power_of_two() && (width << few.trailing_zeros()) <= WIDEST,
         _ => false,
@@ -188,7 +188,7 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
         let mut columns = [0; MOST];
         let columns = &mut columns[..ODD * EVEN];
         matrix.column.places(1, 0, columns);
-        let stream = STREAM && are_lines(destination.addr(), columns);
+        let stream = STREAM && matrix.has_whole_lines(destination);
         let ahead = Ahead::by_steps(&matrix.others, 1);
         let (lanes, row) = (V::BYTES / WIDTH, ODD * EVEN * WIDTH);
         let mut next = 0;
@@ -224,7 +224,7 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
         let mut rows = [0; MOST];
         let rows = &mut rows[..ODD * EVEN];
         matrix.row.places(1, 0, rows);
-        let stream = STREAM && are_lines(destination.addr(), &[]);
+        let stream = STREAM && destination.addr().is_multiple_of(LINE);
         let others = &matrix.others;
         let ahead = Ahead::by_steps(others, if others.blocks > 1 { others.source_step } else { 1 });
         let (lanes, column) = (V::BYTES / WIDTH, ODD * EVEN * WIDTH);
@@ -345,12 +345,6 @@ pub(super) unsafe fn store_rest<V: Vector, const STREAM: bool>(
         // SAFETY: the rest of it.
         unsafe { scalar::run(from, to, V::BYTES - done) };
     }
-}
-
-/// Whether lines begin at all of these places.
-#[inline(always)]
-pub(super) fn are_lines(start: usize, places: &[usize]) -> bool {
-    places.iter().fold(start, |all, place| all | place).is_multiple_of(LINE)
 }
 
 /// Of the bytes of a line.

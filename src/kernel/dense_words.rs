@@ -17,9 +17,9 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::{Algorithm, Body, shorter};
 use super::carry::CacheLines;
-use super::dense::{Dense, Ways, are_lines, instead_by_columns, store_rest};
+use super::dense::{Dense, Ways, instead_by_columns, store_rest};
 use super::scalar;
-use super::vector::{LINE, Vector, load_row, store_row, unweave, weave};
+use super::vector::{LINE, Vector, load_row, store_row, streams, unweave, weave};
 use super::walk::Ahead;
 use super::{Place, Run, Strip};
 
@@ -51,8 +51,8 @@ pub(super) struct TransposeDeinterleave<
 /// The same of `ODD` times `EVEN` columns.
 struct Columns<A, const ODD: usize, const EVEN: usize>(std::marker::PhantomData<A>);
 
-/// Whether there is a kernel for so many columns.
-pub(crate) fn has_columns(columns: u64) -> bool {
+/// Whether there is a kernel for dense rows of so many columns.
+pub(crate) fn has_dense_words(columns: u64) -> bool {
     (2..=MOST as u64).contains(&columns)
 }
 
@@ -71,17 +71,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
     }
 
     #[inline(always)]
@@ -115,17 +104,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
     }
 
     #[inline(always)]
@@ -164,8 +142,8 @@ impl<
         let ahead = Ahead::by_steps(strip, 1);
         // As many rows as a vector has elements, and words.
         let (lanes, words) = (V::BYTES / WIDTH, V::BYTES / WORD);
+        let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let stream = STREAM && are_lines(destination.addr(), &[strip.column_stride]);
             let mut next = 0;
             while next < strip.rows {
                 // The last ones end where the columns do.
@@ -226,8 +204,8 @@ impl<
         let memory = memory.as_mut_ptr().cast::<u8>();
         let ahead = Ahead::by_steps(strip, if strip.blocks > 1 { strip.source_step } else { 1 });
         let (lanes, words) = (V::BYTES / WIDTH, V::BYTES / WORD);
+        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let stream = STREAM && are_lines(destination.addr(), &[strip.row_stride]);
             let mut next = 0;
             while next < strip.rows {
                 let first = next.min(strip.rows - lanes);

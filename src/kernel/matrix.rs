@@ -168,11 +168,11 @@ impl Matrix {
             stride: strip.column_stride,
         };
         if strip.blocks_join(width * ways) {
-            rows *= strip.blocks;
+            rows = rows.saturating_mul(strip.blocks);
             others.blocks = 1;
         }
         if strip.lines_join(width) {
-            columns *= strip.lines;
+            columns = columns.saturating_mul(strip.lines);
             others.lines = 1;
         }
         Matrix { rows, columns, row, column, others }
@@ -499,7 +499,7 @@ impl Matrix {
     /// Whether the columns of all matrices of the strip begin where a line of the caches
     /// does.
     #[inline(always)]
-    fn has_whole_lines(&self, destination: *mut u8) -> bool {
+    pub(super) fn has_whole_lines(&self, destination: *mut u8) -> bool {
         let Strip { lines, blocks, .. } = self.others;
         let line = if lines > 1 { self.others.destination_line } else { 0 };
         let block = if blocks > 1 { self.others.destination_step } else { 0 };

@@ -63,7 +63,7 @@ use std::ops::Range;
 use crate::convert::Conversion;
 use crate::cpu::{Core, Level, Tier};
 pub(crate) use crowded::ROOM;
-pub(crate) use dense_words::has_columns;
+pub(crate) use dense_words::has_dense_words;
 use vector::LINE;
 pub(crate) use word_columns::has_word_columns;
 

@@ -291,17 +291,6 @@ impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
             }
         }
     }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
-    }
 }
 
 /// [`BlockOp::TransposeInterleave`](super::BlockOp::TransposeInterleave), `WIDTH` being the bytes of an element.

@@ -14,9 +14,9 @@
 use std::marker::PhantomData;
 
 use super::algorithm::{Algorithm, Body, shorter};
-use super::dense::{Dense, Ways, are_lines, instead_by_columns, store_rest};
+use super::dense::{Dense, Ways, instead_by_columns, store_rest};
 use super::scalar;
-use super::vector::{LINE, Vector, unweave, weave};
+use super::vector::{LINE, Vector, streams, unweave, weave};
 use super::walk::Ahead;
 use super::{Place, Run, Strip};
 
@@ -68,17 +68,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
-    }
-
-    #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
         instead_by_columns!(InterleaveColumns, strip, 3 = 3 * 1, 5 = 5 * 1, 6 = 3 * 2, 7 = 7 * 1)
     }
@@ -99,17 +88,6 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 unsafe { scalar::elements::<WIDTH>(strip.rows, scalar::from(from, WORD), to) };
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        // SAFETY: the same contract.
-        unsafe { Self::elements(strip, source, destination) };
     }
 
     #[inline(always)]
@@ -134,8 +112,8 @@ impl<
         let masks = unsafe { ways.masks::<V>() };
         let ahead = Ahead::by_steps(strip, 1);
         let lanes = V::BYTES / WIDTH;
+        let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let stream = STREAM && are_lines(destination.addr(), &[strip.column_stride]);
             let mut next = 0;
             while next < strip.rows {
                 // The last ones end where the columns do.
@@ -191,8 +169,8 @@ impl<
         let masks = unsafe { ways.masks::<V>() };
         let ahead = Ahead::by_steps(strip, if strip.blocks > 1 { strip.source_step } else { 1 });
         let lanes = V::BYTES / WIDTH;
+        let stream = STREAM && streams::<V>(strip, destination, 0);
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let stream = STREAM && are_lines(destination.addr(), &[]);
             let mut next = 0;
             while next < strip.rows {
                 let first = next.min(strip.rows - lanes);

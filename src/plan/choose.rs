@@ -20,7 +20,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, has_columns, kernel};
+use crate::kernel::{BlockOp, Strip, has_dense_words, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -554,9 +554,7 @@ fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Opti
 /// along loop `s` elements are contiguous in the source, and along loop `d` in the destination.
 fn dense_words(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<Block> {
     let width = u32::try_from(bits).ok()?;
-    let ways_of = |word: Loop| {
-        (!word.is_padded()).then_some(()).and_then(|()| u32::try_from(word.extent).ok())
-    };
+    let ways_of = |word: Loop| u32::try_from(word.extent).ok().filter(|_| !word.is_padded());
     let find = |source: u64, destination: u64| {
         loops.iter().position(|l| l.source == source && l.destination == destination)
     };
@@ -575,7 +573,7 @@ fn dense_words(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<B
     };
     let fits = |&(op, _, columns, _): &(BlockOp, usize, usize, usize)| {
         let columns: Loop = loops[columns];
-        exists(op) && !columns.is_padded() && has_columns(columns.extent)
+        exists(op) && !columns.is_padded() && has_dense_words(columns.extent)
     };
     let (op, rows, columns, word) =
         interleave().filter(fits).or_else(|| deinterleave().filter(fits))?;
