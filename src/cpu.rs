@@ -51,7 +51,7 @@ macro_rules! with_features {
         $macro! { ["avx2"] $arguments }
     };
     (avx512, $macro:ident $arguments:tt) => {
-        $macro! { ["avx512f", "avx512bw", "avx512vbmi", "gfni"] $arguments }
+        $macro! { ["avx512f", "avx512bw", "avx512vl", "avx512vbmi", "gfni"] $arguments }
     };
 }
 pub(crate) use with_features;
@@ -99,7 +99,7 @@ impl Tier {
         Tier::available().pop().unwrap_or(Tier::SCALAR)
     }
 
-    /// Its name: `scalar`, `portable`, `neon`, `avx2` or `avx512`, which is AVX-512 F, BW and VBMI
+    /// Its name: `scalar`, `portable`, `neon`, `avx2` or `avx512`, which is AVX-512 F, BW, VL and VBMI
     /// with GFNI.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -123,6 +123,15 @@ impl Tier {
     /// Whether it has shuffles of bytes in any order.
     pub(crate) fn shuffles(self) -> bool {
         self > Tier::PORTABLE
+    }
+
+    /// Whether it loads and stores some bytes of 16.
+    pub(crate) fn has_masks(self) -> bool {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => true,
+            _ => false,
+        }
     }
 
     pub(crate) fn level(self) -> Level {

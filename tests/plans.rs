@@ -321,7 +321,6 @@ fn two_passes() {
         "u8[15,127,65]{1,0,2:T(8,128)(4,1)}",
         "s8[9,130,300]{1,0,2:T(32,128)(4,1)}",
         "bf16[2,19,200,3]{2,1,3,0:T(8,128)(2,1)}",
-        "bf16[4,33,40,9]{1,2,3,0:T(8,128)(2,1)}",
         "u8[130,30,9]{0,1,2:T(8,128)(4,1)}",
         "s4[21,127,129]{1,0,2:T(8,128)(8,1)E(4)}",
         "s4[70,40,65]{1,0,2:T(64,128)(8,1)E(4)}",
@@ -349,6 +348,65 @@ fn two_passes() {
         let (host, image) = (shape.in_host_layout(), &shape);
         for (from, to) in [(&host, image), (image, &host)] {
             check_by_size(from, to, &[(5, 3)]);
+        }
+    }
+}
+
+/// Such words are made, or taken apart, in one pass where what is contiguous in host memory is long enough for
+/// vectors; and words that have some columns of rows which are apart, the last of them perhaps not all it has room for.
+#[test]
+fn words_in_one_pass() {
+    for text in [
+        "u8[16,150,64]{1,0,2:T(8,128)(4,1)}",
+        "u8[32,40,129]{1,0,2:T(32,128)(4,1)}",
+        "s8[8,300,17]{1,0,2:T(8,128)(4,1)}",
+        "s8[140,12,33]{0,1,2:T(8,128)(4,1)}",
+        "pred[3,24,131,70]{2,1,3,0:T(8,128)(4,1)}",
+        "bf16[4,34,40,9]{1,2,3,0:T(8,128)(2,1)}",
+        "bf16[22,200,31]{1,0,2:T(8,128)(2,1)}",
+        "bf16[130,20,66]{0,1,2:T(8,128)(2,1)}",
+        "u8[300,20,11]{0,1,2:T(8,128)(4,1)}",
+        "bf16[20,290,5]{1,0,2:T(8,128)(2,1)}",
+        "bf16[300,20,7]{0,2,1:T(8,128)(2,1)}",
+        "bf16[3,150,9]{1,2,0:T(8,128)(2,1)}",
+        "u8[10,600,31]{1,2,0:T(8,128)(4,1)}",
+        "s8[400,150]{0,1:T(8,128)(4,1)}",
+        "u8[3,129,2,5]{1,3,0,2:T(8,128)(4,1)}",
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+        }
+        for padding in [Padding::Keep, Padding::Byte(0x5a)] {
+            check_padding(&shape, padding);
+        }
+        let hops = [Plan::pack(&shape), Plan::unpack(&shape)].map(|p| p.unwrap().explain().hops);
+        if Tier::best().name() == "avx512" {
+            assert_eq!(hops, [1, 1], "{text}");
+        }
+        let (host, image) = (shape.in_host_layout(), &shape);
+        for (from, to) in [(&host, image), (image, &host)] {
+            check_by_size(from, to, &[(5, 3)]);
+        }
+    }
+}
+
+/// A row that is alone in its words is taken out of them, or of whole words, as the rows of whole words are.
+#[test]
+fn rows_alone_in_their_words() {
+    for text in [
+        "bf16[1,4096]{1,0:T(8,128)(2,1)}",
+        "u8[1,300]{1,0:T(4,128)(4,1)}",
+        "bf16[101,999]{1,0:T(8,128)(2,1)}",
+        "u8[33,130]{1,0:T(32,128)(4,1)}",
+    ] {
+        let shape = shape(text);
+        Case::unpack(&shape).check_all();
+        let explanation = Plan::unpack(&shape).unwrap().explain();
+        for part in &explanation.parts {
+            let op = part.op.to_string();
+            assert!(op.starts_with("deinterleave"), "{text}: {op}");
+            assert!(!op.starts_with("deinterleave-columns"), "{text}: {op}");
         }
     }
 }

@@ -31,6 +31,7 @@ mod copy;
 mod crowded;
 mod dense;
 mod dense_words;
+mod few;
 mod interleave;
 mod joined;
 mod matrix;
@@ -169,14 +170,14 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
-    /// Rows of a dense matrix into words of `ways` columns each.
+    /// Rows into words of `ways` columns each.
     InterleaveColumns {
         /// Elements in a word, which are columns.
         ways: u32,
         /// Width of an element.
         bits: u32,
     },
-    /// Words of `ways` columns each into rows of a dense matrix: the mirror of `InterleaveColumns`.
+    /// Words of `ways` columns each into rows: the mirror of `InterleaveColumns`.
     DeinterleaveColumns {
         /// Elements in a word, which are columns.
         ways: u32,
@@ -302,8 +303,8 @@ impl Place {
 /// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
 /// | interleave-transpose | way · row_stride + (row · columns + column) · w | column · column_stride + (row · ways + way) · w |
 /// | transpose-deinterleave | column · column_stride + (row · ways + way) · w | way · row_stride + (row · columns + column) · w |
-/// | interleave-columns | (row · columns + column) · w | (column / ways) · column_stride + (row · ways + column mod ways) · w |
-/// | deinterleave-columns | (column / ways) · column_stride + (row · ways + column mod ways) · w | (row · columns + column) · w |
+/// | interleave-columns | row · row_stride + column · w | (column / ways) · column_stride + (row · ways + column mod ways) · w |
+/// | deinterleave-columns | (column / ways) · column_stride + (row · ways + column mod ways) · w | row · row_stride + column · w |
 /// | exchange | row · row_stride + word column | way · column_stride + word column |
 /// | strided | column · row_stride | column · column_stride |
 ///
@@ -574,7 +575,7 @@ impl Strip {
         Some(match op {
             BlockOp::InterleaveTranspose { ways, bits } => self.dense_rows(ways, bits)?,
             BlockOp::TransposeDeinterleave { ways, bits } => self.columns_of_words(ways, bits)?,
-            BlockOp::InterleaveColumns { bits, .. } => one(self.dense_rows(1, bits)?.bytes),
+            BlockOp::InterleaveColumns { bits, .. } => rows(run(bits)?),
             BlockOp::DeinterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
             BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Narrow { .. } => one(self.columns),
             BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => rows(run(bits)?),
@@ -626,7 +627,7 @@ impl Strip {
             BlockOp::InterleaveTranspose { ways, bits } => self.columns_of_words(ways, bits)?,
             BlockOp::TransposeDeinterleave { ways, bits } => self.dense_rows(ways, bits)?,
             BlockOp::InterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
-            BlockOp::DeinterleaveColumns { bits, .. } => one(self.dense_rows(1, bits)?.bytes),
+            BlockOp::DeinterleaveColumns { bits, .. } => rows(run(bits)?),
             BlockOp::Exchange { ways, bits } => {
                 columns(usize::try_from(ways).ok()?, self.columns, ways.checked_mul(bits)?)?
             }

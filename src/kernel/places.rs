@@ -9,6 +9,17 @@ pub(super) struct Split {
 }
 
 impl Split {
+    #[inline(always)]
+    pub(super) fn at_stride(stride: usize) -> Split {
+        Split { block: usize::MAX, step: 0, stride }
+    }
+
+    /// The same, at one stride if so many are.
+    #[inline(always)]
+    pub(super) fn evened(self, count: usize) -> Split {
+        if self.is_even(count) { Split::at_stride(self.stride) } else { self }
+    }
+
     /// Whether so many of them are at one stride.
     #[inline(always)]
     pub(super) fn is_even(self, count: usize) -> bool {

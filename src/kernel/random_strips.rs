@@ -343,6 +343,9 @@ impl Random {
             core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         };
+        if let BlockOp::InterleaveColumns { .. } | BlockOp::DeinterleaveColumns { .. } = op {
+            strip.row_stride = few * width;
+        }
         if let BlockOp::Transpose { .. } = op {
             (strip.row_stride, strip.column_stride) = (few * width, stride);
             if to_dense {
@@ -351,6 +354,82 @@ impl Random {
             }
         }
         strip
+    }
+
+    /// Of a transpose of elements of so many bytes: rows, or columns, that are elements of words, or anyhow in two
+    /// strides.
+    fn split(&mut self, width: usize) -> Strip {
+        let ways = if self.one_in(4) { self.pick(&[1, 2, 3, 8]) } else { (4 / width).max(1) };
+        let many = if self.one_in(3) { 1 + self.below(20) } else { 16 * (1 + self.below(9)) };
+        let most = if self.one_in(4) { 150 } else { 40 };
+        let few = 1 + self.below(most);
+        let lines = 1 + self.below((MOST / (many * few * ways * width)).clamp(1, 3));
+        let [line, group, way] = self.nest(few * width, width, [lines, many, ways]);
+        let of_group = ways * width;
+        let [other_line, stride, _] = self.nest(many * of_group, width, [lines, few, 1]);
+        let strip = Strip {
+            is_shuffled: self.one_in(2),
+            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            ..Strip::default()
+        };
+        if self.one_in(2) {
+            return Strip {
+                lines,
+                source_line: line,
+                destination_line: other_line,
+                blocks: many,
+                source_step: group,
+                destination_step: of_group,
+                rows: ways,
+                row_stride: way,
+                columns: few,
+                column_stride: stride,
+                ..strip
+            };
+        }
+        Strip {
+            lines: many,
+            source_line: of_group,
+            destination_line: group,
+            blocks: lines,
+            source_step: other_line,
+            destination_step: line,
+            rows: few,
+            row_stride: stride,
+            columns: ways,
+            column_stride: way,
+            ..strip
+        }
+    }
+
+    /// Words of several columns, of rows that are apart.
+    fn word_columns(&mut self, op: BlockOp) -> Strip {
+        let (BlockOp::InterleaveColumns { ways, bits }
+        | BlockOp::DeinterleaveColumns { ways, bits }) = op
+        else {
+            panic!("{op} has no words of columns")
+        };
+        let of = |n: u32| usize::try_from(n).unwrap();
+        let (ways, width) = (of(ways), of(bits / 8));
+        let (rows, columns) = (1 + self.below(90), 1 + self.below(70));
+        let [lines, blocks] = [1 + self.below(3), 1 + self.below(3)];
+        let row = self.nest(columns * width, width, [lines, blocks, rows]);
+        let word = self.nest(4 * rows, 4, [lines, blocks, columns.div_ceil(ways)]);
+        let to_rows = matches!(op, BlockOp::DeinterleaveColumns { .. });
+        let [source, destination] = if to_rows { [word, row] } else { [row, word] };
+        Strip {
+            lines,
+            source_line: source[0],
+            destination_line: destination[0],
+            blocks,
+            source_step: source[1],
+            destination_step: destination[1],
+            rows,
+            row_stride: row[2],
+            columns,
+            column_stride: word[2],
+            ..Strip::default()
+        }
     }
 
     /// One whose rows have whole lines and begin at them, on both sides.
@@ -488,6 +567,31 @@ fn crowded_columns_are_the_same() {
             let strip = random.crowded(width);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Transposes whose rows or columns come in groups, and words of some columns whose rows are apart.
+#[test]
+fn split_sides_are_the_same() {
+    let mut random = Random(11);
+    for (width, bits) in [(1, 8), (2, 16), (4, 32), (8, 64)] {
+        for number in 0..300 {
+            let strip = random.split(width);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            let op = BlockOp::Transpose { bits };
+            check(&mut random, &format!("split sides {number}"), op, strip, places);
+        }
+    }
+    for (ways, bits) in [(2, 16), (4, 8)] {
+        let ops = [
+            BlockOp::InterleaveColumns { ways, bits },
+            BlockOp::DeinterleaveColumns { ways, bits },
+        ];
+        for (number, op) in ops.into_iter().cycle().take(300).enumerate() {
+            let strip = random.word_columns(op);
+            let places = [random.below(64), random.below(64)];
+            check(&mut random, &format!("words of columns {number}"), op, strip, places);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::dense::dense;
+use super::few::{few, is_of_words};
 use super::matrix::{MAX_LANES, Matrix};
 use super::turn::{Lines, Squares, Vectors};
 use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
@@ -52,8 +53,18 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
             return Some(run);
         }
         let matrix = Matrix::new(strip, WIDTH, 1);
-        let is_done = matrix.narrow::<V, WIDTH>(strip).is_some() || matrix.has_vectors::<V>(WIDTH);
-        (!is_done).then(shorter::<Self, V>)
+        // Blocks of as many rows as columns turn narrow elements in one more round.
+        let has_vectors = matrix.has_vectors::<V>(WIDTH);
+        if (!has_vectors || WIDTH < 4 && !V::IS_SHORTEST)
+            && let Some(run) = few::<V, BITS, WIDTH, STREAM>(strip)
+        {
+            return Some(run);
+        }
+        if has_vectors {
+            return None;
+        }
+        let is_narrow = matrix.narrow::<V, WIDTH>(strip).is_some();
+        (!is_narrow).then(shorter::<Self, V>)
     }
 }
 
@@ -93,9 +104,15 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         let matrix = Matrix::new(strip, WIDTH, 1);
         let has_squares = matrix.rows.min(matrix.columns) >= LINE / WIDTH;
         if has_squares {
-            return None;
+            let goes_by_words = !STREAM && !V::IS_SHORTEST && is_of_words::<WIDTH>(&matrix);
+            return if goes_by_words { few::<V, BITS, WIDTH, false>(strip) } else { None };
         }
-        dense::<V, BITS, WIDTH, STREAM>(strip).or(Some(V::entry::<Transpose<BITS, WIDTH, false>>()))
+        if let Some(run) = dense::<V, BITS, WIDTH, STREAM>(strip) {
+            return Some(run);
+        }
+        let streamed =
+            if STREAM && V::BYTES == LINE { few::<V, BITS, WIDTH, true>(strip) } else { None };
+        streamed.or(Some(V::entry::<Transpose<BITS, WIDTH, false>>()))
     }
 }
 

@@ -78,6 +78,43 @@ pub(super) trait Vector: Copy {
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self);
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self);
 
+    /// Zips each quarter of 64 bytes, or half of 32, with the one at the same place.
+    #[inline(always)]
+    fn zip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        const { assert!(Self::BYTES == SHORTEST, "longer ones have several") };
+        self.zip::<BITS>(other)
+    }
+
+    /// Whether less than 16 bytes of a place can be [gathered](Vector::gather) and scattered.
+    const HAS_MASKS: bool = false;
+
+    /// Loads `count` bytes, up to 16, and zeros behind them, from each of as many places as it has room for, which are
+    /// so far apart. Without [masks](Vector::HAS_MASKS) it is 16.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the instructions, and these bytes can be read.
+    #[inline(always)]
+    unsafe fn gather(first: *const u8, _apart: usize, count: usize) -> Self {
+        const { assert!(Self::BYTES == SHORTEST, "longer ones have several") };
+        debug_assert_eq!(count, SHORTEST);
+        // SAFETY: the one place.
+        unsafe { Self::load(first) }
+    }
+
+    /// Stores the first `count` bytes of each 16 to such places.
+    ///
+    /// # Safety
+    ///
+    /// These bytes can be written.
+    #[inline(always)]
+    unsafe fn scatter(self, first: *mut u8, _apart: usize, count: usize) {
+        const { assert!(Self::BYTES == SHORTEST, "longer ones have several") };
+        debug_assert_eq!(count, SHORTEST);
+        // SAFETY: the one place.
+        unsafe { self.store(first) };
+    }
+
     /// Interleaves four rows of bytes: four zips, where there is no shorter way.
     #[inline(always)]
     fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
@@ -380,6 +417,26 @@ fn weave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WA
         let old = rows;
         for i in 0..WAYS / 2 {
             (rows[2 * i], rows[2 * i + 1]) = old[i].zip::<BITS>(old[i + WAYS / 2]);
+        }
+        words *= 2;
+    }
+    rows
+}
+
+/// The most elements that 16 bytes have.
+pub(super) const MOST_WITHIN: usize = 16;
+
+/// Turns as many rows as 16 bytes have elements, in each quarter or half of the vectors.
+#[inline(always)]
+pub(super) fn turn_within<V: Vector, const BITS: u32>(
+    mut rows: [V; MOST_WITHIN],
+) -> [V; MOST_WITHIN] {
+    let half = 64 / BITS as usize;
+    let mut words = 1;
+    while words < 2 * half {
+        let old = rows;
+        for i in 0..half {
+            (rows[2 * i], rows[2 * i + 1]) = old[i].zip_within::<BITS>(old[i + half]);
         }
         words *= 2;
     }

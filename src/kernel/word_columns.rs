@@ -1,4 +1,4 @@
-//! Rows of a dense matrix into words that have some of its columns each, and back: points of few
+//! Rows into words that have some of their columns each, and back: points of few
 //! coordinates, of which a word has as many as fit.
 //!
 //! ```text
@@ -6,16 +6,18 @@
 //!                                                            c0  . c1  . ..
 //! ```
 //!
-//! They are taken apart as in [`dense`](super::dense), and the columns interleaved. What a word has
-//! room for besides is filled with zeros.
+//! Dense matrices are taken apart as in [`dense`](super::dense), and the columns interleaved; of other rows the words
+//! are turned as in [`few`](super::few). What a word has room for besides is filled with zeros.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use std::marker::PhantomData;
 
-use super::algorithm::{Algorithm, Body, shorter};
+use super::algorithm::{Algorithm, Body, InstructionSet, shorter};
 use super::dense::{Dense, Ways, instead_by_columns, store_rest};
-use super::scalar;
+use super::few::{Groups, Tall, Wide};
+use super::places::Split;
+use super::scalar::{self, Scalar};
 use super::vector::{LINE, Vector, streams, unweave, weave};
 use super::walk::Ahead;
 use super::{Place, Run, Strip};
@@ -23,9 +25,23 @@ use super::{Place, Run, Strip};
 /// The bytes of a word.
 const WORD: usize = 4;
 
-/// Whether there is a kernel for so many columns.
+/// Whether there is a kernel for so many columns of a dense matrix.
 pub(crate) fn has_word_columns(columns: u64) -> bool {
     matches!(columns, 3 | 5..=7)
+}
+
+/// Whether its rows, elements of so many bytes, are those of such a matrix.
+#[inline(always)]
+fn is_dense(strip: &Strip, width: usize) -> bool {
+    let has_kernel = u64::try_from(strip.columns).is_ok_and(has_word_columns);
+    strip.row_stride == strip.columns * width && has_kernel
+}
+
+/// What does rows that are not, where it is not done by vectors.
+#[inline(always)]
+fn instead_of_words<A: Algorithm, V: Vector>(strip: &Strip) -> Option<Run> {
+    let has_words = V::HAS_MASKS && strip.rows >= V::BYTES / WORD;
+    (!has_words).then(Scalar::entry::<A>)
 }
 
 /// [`BlockOp::InterleaveColumns`](super::BlockOp::InterleaveColumns), `WIDTH` being the bytes of an element.
@@ -57,7 +73,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let word = (column / WAYS).wrapping_mul(strip.column_stride);
                 let to = destination.wrapping_add(word).wrapping_add(column % WAYS * WIDTH);
                 let from = if column < strip.columns {
-                    scalar::from(source.wrapping_add(column * WIDTH), strip.columns * WIDTH)
+                    scalar::from(source.wrapping_add(column * WIDTH), strip.row_stride)
                 } else {
                     scalar::from(const { &[0; WIDTH] }.as_ptr(), 0)
                 };
@@ -68,7 +84,36 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if !V::HAS_MASKS {
+            // SAFETY: the same contract.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let stream = STREAM && V::BYTES == LINE;
+        let stream = stream && streams::<V>(strip, destination, strip.column_stride);
+        let tall = Tall::<WORD> {
+            rows: strip.rows,
+            row: Groups::at_stride(strip.row_stride),
+            bytes: strip.columns * WIDTH,
+            column: Split::at_stride(strip.column_stride),
+        };
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip, of as many rows as a vector has words, as nothing does it instead; there are
+            // masks.
+            unsafe { tall.transpose::<V, 32, STREAM>(source, destination, stream) };
+        }
+    }
+
+    #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        if V::REACH == 0 || !is_dense(strip, WIDTH) {
+            return instead_of_words::<Self, V>(strip);
+        }
         instead_by_columns!(InterleaveColumns, strip, 3 = 3 * 1, 5 = 5 * 1, 6 = 3 * 2, 7 = 7 * 1)
     }
 }
@@ -83,7 +128,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
                 let word = (column / WAYS).wrapping_mul(strip.column_stride);
                 let from = source.wrapping_add(word).wrapping_add(column % WAYS * WIDTH);
                 let to = destination.wrapping_add(column * WIDTH);
-                let to = scalar::to(to, strip.columns * WIDTH);
+                let to = scalar::to(to, strip.row_stride);
                 // SAFETY: a column of the matrix.
                 unsafe { scalar::elements::<WIDTH>(strip.rows, scalar::from(from, WORD), to) };
             }
@@ -91,7 +136,34 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
     }
 
     #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if !V::HAS_MASKS {
+            // SAFETY: the same contract.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let wide = Wide::<WORD> {
+            columns: strip.rows,
+            column: Groups::at_stride(strip.row_stride),
+            bytes: strip.columns * WIDTH,
+            row: Split::at_stride(strip.column_stride),
+        };
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip, of as many rows as a vector has words, as nothing does it instead; there are
+            // masks.
+            unsafe { wide.transpose::<V, 32>(source, destination) };
+        }
+    }
+
+    #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        if V::REACH == 0 || !is_dense(strip, WIDTH) {
+            return instead_of_words::<Self, V>(strip);
+        }
         instead_by_columns!(DeinterleaveColumns, strip, 3 = 3 * 1, 5 = 5 * 1, 6 = 3 * 2, 7 = 7 * 1)
     }
 }

@@ -187,7 +187,7 @@ fn leaves(
             strip.row_stride = unit(columns.map_or(0, |c| c.source))?;
             strip.column_stride = unit(columns.map_or(0, |c| c.destination))?;
         }
-        // Those of columns are made of two nests: see `dense_rows`.
+        // Those of columns are made of two nests: see `rows_of_words`.
         BlockOp::InterleaveColumns { .. }
         | BlockOp::DeinterleaveColumns { .. }
         | BlockOp::Widen { .. }
@@ -204,9 +204,9 @@ fn leaves(
     Some(leaves)
 }
 
-/// The kernel of dense rows, so many bits apart in the array, each of so many columns that are in `words` of the image;
+/// The kernel of rows, so many bits apart in the array, each of so many columns that are in `words` of the image;
 /// again in all loops of the nest.
-pub(super) fn dense_rows(
+pub(super) fn rows_of_words(
     op: BlockOp,
     nest: Nest,
     rows: Loop,
@@ -764,7 +764,7 @@ fn extents(loops: Vec<Loop>) -> Vec<Loop> {
 }
 
 /// A step in whole bytes, as kernels count them: modulo the size of an address.
-fn step(bits: u64) -> Option<usize> {
+pub(super) fn step(bits: u64) -> Option<usize> {
     let bits = bits.cast_signed();
     if bits % 8 == 0 { signed(bits / 8) } else { None }
 }

@@ -81,7 +81,16 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let staged = stages
         .map(|stage| cost_of_stage(stage))
         .try_fold(0, |sum: u64, one| sum.checked_add(one?))?;
-    let call = block.checked_add(BLOCK + kept)?.checked_mul(blocks)?.checked_add(CALL + staged)?;
+    // Those that go along a side do not begin anew with each block of it.
+    let start = match op {
+        BlockOp::Transpose { bits }
+            if few(leaf, usize::try_from(bits / 8).ok()?, stores).is_some() =>
+        {
+            0
+        }
+        _ => BLOCK,
+    };
+    let call = block.checked_add(start + kept)?.checked_mul(blocks)?.checked_add(CALL + staged)?;
     call.checked_mul(calls)
 }
 
@@ -103,6 +112,17 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     }
     let (rows, columns) = strip.matrix_size(width);
     let shorter = rows.min(columns);
+    if let Some(few) = few(leaf, width, stores) {
+        let whole = few.checked_next_multiple_of(SHORTEST / width)?;
+        let quarters = if stores.streams(leaf.op, strip) {
+            12
+        } else if few < whole && whole == SHORTEST / width {
+            10
+        } else {
+            9
+        };
+        return moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_div(4 * wide(few)?);
+    }
     if shorter.checked_mul(width)? < SHORTEST {
         let longer = if strip.is_even_matrix(width) { LINE } else { strip.rows.max(strip.columns) };
         if longer.checked_mul(width)? < SHORTEST {
@@ -124,7 +144,7 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     let is_crowded = |stride: usize| stride.is_multiple_of(crowd);
     let stays = !stores.streams(leaf.op, strip);
     let times = if stays && is_crowded(strip.row_stride) {
-        6
+        5
     } else if stays && is_crowded(strip.column_stride) {
         3
     } else if size * width == LINE {
@@ -133,6 +153,18 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         4
     };
     moved.checked_mul(times)
+}
+
+/// How many a transpose of elements of so many bytes has on the side that it rounds up to 16 bytes, if it is one that
+/// goes along the other.
+fn few(leaf: &Leaf, width: usize, stores: Stores) -> Option<usize> {
+    let strip = &leaf.strip;
+    let (rows, columns) = strip.matrix_size(width);
+    let has_squares = width < 4 && rows.min(columns).saturating_mul(width) >= LINE;
+    let goes_by_squares =
+        has_squares && (stores.streams(leaf.op, strip) || !strip.has_words(width));
+    let is_other = goes_by_squares || stores.tier.shuffles() && strip.is_dense(width);
+    if is_other { None } else { strip.few(width, stores.tier) }
 }
 
 /// Whether it fills runs that are no whole lines, beside what is streamed.
@@ -186,7 +218,7 @@ mod tests {
             // Words of a row of bytes are squeezed at once, and few columns turned as words.
             ("s4[63,255,15]{1,0,2:T(8,128)(8,1)E(4)}", "squeeze4-interleave4x8", "transpose32"),
             ("f4e2m1fn[96,63,15]{0,1,2:T(8,128)(8,1)E(4)}", "transpose8", "squeeze4-interleave4x8"),
-            ("u8[15,127,65]{1,0,2:T(8,128)(4,1)}", "interleave4x8", "transpose32"),
+            ("u8[384,100,9]{1,0,2:T(8,128)(4,1)}", "interleave4x8", "transpose32"),
         ] {
             let ops = ops(text);
             assert_eq!(ops[..2], [first, second], "{text}");

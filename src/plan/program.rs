@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::choose::{Leaf, bits};
+use super::choose::{Leaf, bits, step};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
@@ -370,6 +370,10 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
         let (same, others): (Vec<Leaf>, Vec<Leaf>) =
             rest.into_iter().partition(|leaf| goes_along(leaf, &first, around, by_source));
         rest = others;
+        if same.is_empty() && take_loops(&mut first, stores).is_some() {
+            rest.insert(0, first);
+            continue;
+        }
         let mut body = vec![first];
         body.extend(same);
         for leaf in &mut body {
@@ -385,6 +389,28 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
         });
     }
     Some(nodes)
+}
+
+/// Makes a loop around padding that has nothing beside it one of its strip, if that has room: a call for each run
+/// takes longer than short runs do. Not where it would be streamed no longer.
+fn take_loops(leaf: &mut Leaf, stores: Stores) -> Option<()> {
+    let mut strip = leaf.strip;
+    if leaf.op != BlockOp::Fill || strip.lines > 1 {
+        return None;
+    }
+    let &Loop { extent, destination, .. } = leaf.loops.last()?;
+    let (count, step) = (usize::try_from(extent).ok()?, step(destination)?);
+    if strip.blocks == 1 {
+        (strip.blocks, strip.destination_step) = (count, step);
+    } else {
+        (strip.lines, strip.destination_line) = (count, step);
+    }
+    if stores.streams(leaf.op, &strip) != stores.streams(leaf.op, &leaf.strip) {
+        return None;
+    }
+    leaf.strip = strip;
+    leaf.loops.pop();
+    Some(())
 }
 
 /// Takes the leaf whose kernel goes on with the lines of another one, in shorter runs, if it is
@@ -506,6 +532,24 @@ mod tests {
         assert!(make(30, 58));
         assert!(!make(29, 58));
         assert!(!make(30, 57));
+    }
+
+    #[test]
+    fn padding_alone_is_one_call_and_beside_data_one_of_its_loop() {
+        let padding = |destination, loops: &[(u64, u64, u64)]| Leaf {
+            op: BlockOp::Fill,
+            ..leaf(destination, loops, 4)
+        };
+        let calls = |leaves| program(leaves, ORDINARY, 1000, 10_000).unwrap().0;
+        let alone = calls(vec![padding(96, &[(2, 0, 24_000), (5, 0, 4800), (7, 0, 640)])]);
+        let [Node::Loop { count: 2, body, .. }] = &alone[..] else { panic!("{alone:?}") };
+        let [Node::Call(call)] = &body[..] else { panic!("{alone:?}") };
+        let Strip { lines, destination_line, blocks, destination_step, .. } = call.strip;
+        assert_eq!((lines, destination_line, blocks, destination_step), (5, 600, 7, 80));
+        // Seven runs of ten bytes, and padding behind each.
+        let beside = calls(vec![leaf(0, &[(7, 80, 640)], 10), padding(80, &[(7, 0, 640)])]);
+        let [Node::Loop { count: 7, body, .. }] = &beside[..] else { panic!("{beside:?}") };
+        assert_eq!(body.len(), 2, "{beside:?}");
     }
 
     #[test]

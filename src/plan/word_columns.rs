@@ -1,7 +1,7 @@
 //! Columns that words have several of, where their number is no multiple of that: `bf16[1000,3]` in words of two.
 //!
 //! Whole words and the rest of a row are regions of their own, because their loops differ. Where the array
-//! is dense, one kernel does both.
+//! is dense, or rows are short, one kernel does both.
 
 use super::choose::{self, Elements, Leaf};
 use super::nest::{Loop, Nest};
@@ -10,6 +10,11 @@ use crate::kernel::{BlockOp, has_word_columns};
 /// The bits of a word.
 const WORD: u64 = 32;
 
+/// Rows that are not dense have a word and more, but no more words than this, as those are transposed as such; and there
+/// are as many of them as a vector has words.
+const MOST_WORDS: u64 = 16;
+const LEAST_ROWS: u64 = 16;
+
 /// The kernels of the rest of each row, and of the whole words before it, if there are some.
 pub(super) fn leaves(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
     let Elements { source_bits, destination_bits, stores, .. } = *elements;
@@ -17,14 +22,14 @@ pub(super) fn leaves(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> 
     {
         return None;
     }
-    let pack = Rows::of(whole, rest, source_bits.into()).and_then(|rows| rows.pack(elements));
+    let pack = Rows::of(whole, rest, elements).and_then(|rows| rows.pack(elements));
     pack.or_else(|| {
         let mut loops = whole.into_iter().chain([rest]).flat_map(|nest| &nest.loops);
         if loops.any(|l| l.is_padded()) {
             return None;
         }
         let whole = whole.map(mirrored);
-        Rows::of(whole.as_ref(), &mirrored(rest), source_bits.into())?.unpack(elements)
+        Rows::of(whole.as_ref(), &mirrored(rest), elements)?.unpack(elements)
     })
 }
 
@@ -62,7 +67,7 @@ impl Words {
     }
 }
 
-/// Dense rows, and where the words of each go when they are packed.
+/// Rows, and where the words of each go when they are packed.
 struct Rows {
     source: u64,
     destination: u64,
@@ -77,7 +82,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(whole: Option<&Nest>, rest: &Nest, bits: u64) -> Option<Rows> {
+    fn of(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> Option<Rows> {
+        let bits = u64::from(elements.source_bits);
         let ways = WORD / bits;
         let last = Words::of(rest, bits)?;
         let (mut count, mut first, mut stride) = (0, rest, last.words.destination);
@@ -99,12 +105,12 @@ impl Rows {
             }
         }
         let columns = count.checked_mul(ways)?.checked_add(last.columns.extent)?;
-        let is_dense = Some(last.rows.source) == columns.checked_mul(bits);
-        if last.words.extent > 1
-            || last.columns.extent > ways
-            || !is_dense
-            || !has_word_columns(columns)
-        {
+        let row = columns.checked_mul(bits)?;
+        let is_dense = last.rows.source == row && has_word_columns(columns);
+        let is_few = elements.stores.tier.has_masks()
+            && (WORD + 1..=MOST_WORDS * WORD).contains(&row)
+            && last.rows.extent >= LEAST_ROWS;
+        if last.words.extent > 1 || last.columns.extent > ways || !(is_dense || is_few) {
             return None;
         }
         let full = count.checked_add(last.words.full)?;
@@ -134,7 +140,7 @@ impl Rows {
         let fill = (bits, elements.fill);
         let padding = choose::paddings(&loops, &[word], destination, fill)?;
         let nest = Nest { source, destination, loops: others };
-        let leaf = choose::dense_rows(op, nest, rows, columns, words, elements)?;
+        let leaf = choose::rows_of_words(op, nest, rows, columns, words, elements)?;
         Some([vec![leaf], padding].concat())
     }
 
@@ -154,7 +160,7 @@ impl Rows {
         }
         let Rows { source, destination, columns, words, rows, others, .. } = self;
         let nest = mirrored(&Nest { source, destination, loops: others });
-        let leaf = choose::dense_rows(op, nest, rows, columns, words, elements)?;
+        let leaf = choose::rows_of_words(op, nest, rows, columns, words, elements)?;
         Some(vec![leaf])
     }
 }

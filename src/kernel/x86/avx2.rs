@@ -11,7 +11,7 @@
 use std::arch::x86_64::*;
 
 use super::super::algorithm::compiled;
-use super::super::vector::Vector;
+use super::super::vector::{SHORTEST, Vector};
 use super::{prefetch, sse};
 use crate::cpu::with_features;
 
@@ -179,6 +179,31 @@ impl Vector for V {
         let even = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(even));
         let odd = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(odd));
         (V(even), V(odd))
+    }
+
+    #[inline(always)]
+    fn zip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        match BITS {
+            8 => (V(avx2!(_mm256_unpacklo_epi8(a, b))), V(avx2!(_mm256_unpackhi_epi8(a, b)))),
+            16 => (V(avx2!(_mm256_unpacklo_epi16(a, b))), V(avx2!(_mm256_unpackhi_epi16(a, b)))),
+            32 => (V(avx2!(_mm256_unpacklo_epi32(a, b))), V(avx2!(_mm256_unpackhi_epi32(a, b)))),
+            _ => (V(avx2!(_mm256_unpacklo_epi64(a, b))), V(avx2!(_mm256_unpackhi_epi64(a, b)))),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(first: *const u8, apart: usize, count: usize) -> Self {
+        debug_assert_eq!(count, SHORTEST);
+        // SAFETY: by the contract of the trait.
+        unsafe { Self::load_parts(first, apart) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, first: *mut u8, apart: usize, count: usize) {
+        debug_assert_eq!(count, SHORTEST);
+        // SAFETY: by the contract of the trait.
+        unsafe { self.store_parts(first, apart) };
     }
 
     #[inline(always)]

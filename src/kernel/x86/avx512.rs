@@ -1,4 +1,4 @@
-//! AVX-512 F, BW and VBMI, and GFNI: vectors of 64 bytes, and those of AVX2 where they are too
+//! AVX-512 F, BW, VL and VBMI, and GFNI: vectors of 64 bytes, and those of AVX2 where they are too
 //! long.
 //!
 //! One permutation of two vectors makes each half of a zip or an unzip. That of bytes is of VBMI; squares of
@@ -13,7 +13,7 @@ use super::avx2;
 use super::prefetch;
 use crate::cpu::with_features;
 
-/// A value is there only where the CPU has AVX-512 F, BW and VBMI, and GFNI: see [`Vector`].
+/// A value is there only where the CPU has AVX-512 F, BW, VL and VBMI, and GFNI: see [`Vector`].
 #[derive(Clone, Copy)]
 pub(in super::super) struct V(__m512i);
 
@@ -209,6 +209,63 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn zip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        match BITS {
+            8 => (V(avx512!(_mm512_unpacklo_epi8(a, b))), V(avx512!(_mm512_unpackhi_epi8(a, b)))),
+            16 => {
+                (V(avx512!(_mm512_unpacklo_epi16(a, b))), V(avx512!(_mm512_unpackhi_epi16(a, b))))
+            }
+            32 => {
+                (V(avx512!(_mm512_unpacklo_epi32(a, b))), V(avx512!(_mm512_unpackhi_epi32(a, b))))
+            }
+            _ => (V(avx512!(_mm512_unpacklo_epi64(a, b))), V(avx512!(_mm512_unpackhi_epi64(a, b)))),
+        }
+    }
+
+    const HAS_MASKS: bool = true;
+
+    #[inline(always)]
+    unsafe fn gather(first: *const u8, apart: usize, count: usize) -> Self {
+        let (second, mask) = (first.wrapping_add(apart), of_quarter(count));
+        let third = second.wrapping_add(apart);
+        // SAFETY: by the contract of the trait; what the mask leaves out is not read.
+        let a = unsafe { _mm_maskz_loadu_epi8(mask, first.cast()) };
+        // SAFETY: as above.
+        let b = unsafe { _mm_maskz_loadu_epi8(mask, second.cast()) };
+        // SAFETY: as above.
+        let c = unsafe { _mm_maskz_loadu_epi8(mask, third.cast()) };
+        // SAFETY: as above.
+        let d = unsafe { _mm_maskz_loadu_epi8(mask, third.wrapping_add(apart).cast()) };
+        // SAFETY: the CPU has AVX-512.
+        let all = unsafe { _mm512_castsi128_si512(a) };
+        // SAFETY: as above.
+        let all = unsafe { _mm512_inserti32x4::<1>(all, b) };
+        // SAFETY: as above.
+        let all = unsafe { _mm512_inserti32x4::<2>(all, c) };
+        // SAFETY: as above.
+        V(unsafe { _mm512_inserti32x4::<3>(all, d) })
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, first: *mut u8, apart: usize, count: usize) {
+        let (second, mask) = (first.wrapping_add(apart), of_quarter(count));
+        let third = second.wrapping_add(apart);
+        let quarter = avx512!(_mm512_castsi512_si128(self.0));
+        // SAFETY: by the contract of the trait; what the mask leaves out is not written.
+        unsafe { _mm_mask_storeu_epi8(first.cast(), mask, quarter) };
+        let quarter = avx512!(_mm512_extracti32x4_epi32::<1>(self.0));
+        // SAFETY: as above.
+        unsafe { _mm_mask_storeu_epi8(second.cast(), mask, quarter) };
+        let quarter = avx512!(_mm512_extracti32x4_epi32::<2>(self.0));
+        // SAFETY: as above.
+        unsafe { _mm_mask_storeu_epi8(third.cast(), mask, quarter) };
+        let quarter = avx512!(_mm512_extracti32x4_epi32::<3>(self.0));
+        // SAFETY: as above.
+        unsafe { _mm_mask_storeu_epi8(third.wrapping_add(apart).cast(), mask, quarter) };
+    }
+
+    #[inline(always)]
     fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
         // Unpacking works within the quarters. So that its results are in order,
         // each row gets its quarters where the words of a result come from.
@@ -321,6 +378,13 @@ impl Vector for V {
         let by = avx512!(_mm_cvtsi32_si128(BY));
         V(avx512!(_mm512_srl_epi16(self.0, by)))
     }
+}
+
+/// The mask of the first bytes of a quarter, up to 16 of them.
+#[inline(always)]
+fn of_quarter(count: usize) -> __mmask16 {
+    let left_out = u32::try_from(16 - count.min(16)).unwrap_or_default();
+    __mmask16::MAX.unbounded_shr(left_out)
 }
 
 /// In each quarter, four rows of four elements of 32 bits become their columns.

@@ -1,0 +1,386 @@
+//! Matrices of which one side has a vector of elements at least, and the other one about 16 bytes of them, or more:
+//! the way goes along the longer side.
+//!
+//! A vector is made of 16 bytes of as many rows as fit into it, which are so far from each other that, turned within
+//! the quarters of vectors, they are those of columns:
+//!
+//! ```text
+//! two rows of two columns, twice    a0 b0 | a2 b2     turned    a0 a1 | a2 a3
+//!                                   a1 b1 | a3 b3     within    b0 b1 | b2 b3
+//! ```
+//!
+//! Of the last columns, some bytes of 16 are read, or written, where an instruction set can do that; otherwise they
+//! are done with some before them once more.
+//!
+//! The longer side may come in groups that are an element of a word each. Then the columns are those of words, which
+//! have elements of several rows: so XLA lays out elements of less than 32 bits where the minor dimension in host
+//! memory is none of the two that are tiled.
+
+#![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
+
+use super::algorithm::Body;
+use super::dense::store_rest;
+use super::matrix::Matrix;
+use super::places::Split;
+use super::vector::{LINE, MOST_WITHIN, SHORTEST, Vector, turn_within, unrolled};
+use super::{Place, Run, Strip, scalar};
+use crate::cpu::{Level, Tier};
+
+/// [`BlockOp::Transpose`](super::BlockOp::Transpose) of few columns, `WIDTH` being the bytes of an element.
+struct FewColumns<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
+
+/// And of few rows.
+struct FewRows<const BITS: u32, const WIDTH: usize>;
+
+/// The side that has few.
+enum Few {
+    Rows,
+    Columns,
+}
+
+/// The function for the matrices of a strip, if they are such.
+#[inline(always)]
+pub(super) fn few<V: Vector, const BITS: u32, const WIDTH: usize, const STREAM: bool>(
+    strip: &Strip,
+) -> Option<Run> {
+    // Only lines are streamed as a whole.
+    let stream = STREAM && V::BYTES == LINE;
+    Some(match side::<WIDTH>(strip, V::BYTES, V::HAS_MASKS)? {
+        Few::Columns if stream => V::compiled::<FewColumns<BITS, WIDTH, true>>(),
+        Few::Columns => V::compiled::<FewColumns<BITS, WIDTH, false>>(),
+        Few::Rows => V::compiled::<FewRows<BITS, WIDTH>>(),
+    })
+}
+
+/// Whether one side of a matrix is elements of words, which are apart.
+#[inline(always)]
+pub(super) fn is_of_words<const WIDTH: usize>(matrix: &Matrix) -> bool {
+    let Matrix { rows, columns, row, column, .. } = *matrix;
+    Groups::<WIDTH>::are_apart(row, rows) || Groups::<WIDTH>::are_apart(column, columns)
+}
+
+/// Which side of its matrices has few, for vectors of so many bytes.
+#[inline(always)]
+fn side<const WIDTH: usize>(strip: &Strip, vector: usize, has_masks: bool) -> Option<Few> {
+    let Matrix { rows, columns, row, column, .. } = Matrix::new(strip, WIDTH, 1);
+    let least = if has_masks { SHORTEST / 2 + 1 } else { SHORTEST };
+    let fits = |few: usize, many: usize| few * WIDTH >= least && many * WIDTH >= vector;
+    let are_columns = fits(columns, rows) && Groups::<WIDTH>::are_there(row, rows);
+    let are_rows = fits(rows, columns) && Groups::<WIDTH>::are_there(column, columns);
+    if are_columns && (columns <= rows || !are_rows) {
+        Some(Few::Columns)
+    } else {
+        are_rows.then_some(Few::Rows)
+    }
+}
+
+impl Strip {
+    /// Of a transpose of elements of so many bytes: how many its matrices have on the side that is rounded up to 16
+    /// bytes, if a tier has longer vectors and goes along the other one.
+    pub(crate) fn few(&self, width: usize, tier: Tier) -> Option<usize> {
+        let vector = match tier.level() {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => 64,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => 32,
+            _ => return None,
+        };
+        let side = match width {
+            1 => side::<1>(self, vector, tier.has_masks()),
+            2 => side::<2>(self, vector, tier.has_masks()),
+            4 => side::<4>(self, vector, tier.has_masks()),
+            8 => side::<8>(self, vector, tier.has_masks()),
+            _ => None,
+        };
+        let (rows, columns) = self.matrix_size(width);
+        let has_vectors = width >= 4 && rows.min(columns) * width >= vector;
+        Some(match side.filter(|_| !has_vectors)? {
+            Few::Rows => rows,
+            Few::Columns => columns,
+        })
+    }
+
+    /// Whether these are of words that are apart.
+    pub(crate) fn has_words(&self, width: usize) -> bool {
+        let matrix = Matrix::new(self, width, 1);
+        match width {
+            1 => is_of_words::<1>(&matrix),
+            2 => is_of_words::<2>(&matrix),
+            _ => false,
+        }
+    }
+}
+
+/// Where the rows, or columns, begin that come in groups: those of a group at a stride, and the groups a step
+/// apart.
+#[derive(Clone, Copy)]
+pub(super) struct Groups<const WIDTH: usize> {
+    step: usize,
+    stride: usize,
+}
+
+impl<const WIDTH: usize> Groups<WIDTH> {
+    /// As many elements as a word of 32 bits has.
+    const SIZE: usize = if WIDTH < 4 { 4 / WIDTH } else { 1 };
+
+    /// Whether so many places are such groups, or at one stride.
+    #[inline(always)]
+    fn are_there(split: Split, count: usize) -> bool {
+        split.block == Self::SIZE || split.is_even(count)
+    }
+
+    #[inline(always)]
+    fn are_apart(split: Split, count: usize) -> bool {
+        Self::SIZE > 1 && split.block == Self::SIZE && !split.is_even(count)
+    }
+
+    #[inline(always)]
+    fn of(split: Split) -> Self {
+        let Split { block, step, stride } = split;
+        if block == Self::SIZE { Groups { step, stride } } else { Self::at_stride(stride) }
+    }
+
+    #[inline(always)]
+    pub(super) fn at_stride(stride: usize) -> Self {
+        Groups { step: stride.wrapping_mul(Self::SIZE), stride }
+    }
+
+    /// From the first one of a group, or at one stride from any, to one behind it.
+    #[inline(always)]
+    fn at(self, number: usize) -> usize {
+        let within = (number % Self::SIZE).wrapping_mul(self.stride);
+        (number / Self::SIZE).wrapping_mul(self.step).wrapping_add(within)
+    }
+}
+
+/// Where the elements begin that are those of 16 bytes of the other side, from so many bytes on.
+#[inline(always)]
+fn places<const WIDTH: usize>(split: Split, at: usize) -> [usize; MOST_WITHIN] {
+    let (count, mut places) = (SHORTEST / WIDTH, [0; MOST_WITHIN]);
+    if split.block < usize::MAX {
+        split.places(1, at / WIDTH, &mut places[..count]);
+        return places;
+    }
+    let mut next = (at / WIDTH).wrapping_mul(split.stride);
+    for place in &mut places {
+        *place = next;
+        next = next.wrapping_add(split.stride);
+    }
+    places
+}
+
+/// How many bytes of a side are done at a time, where these kernels go along it: what is read of the other side meanwhile
+/// stays in L1 until the next 16 bytes of it are.
+const PANEL: usize = 8 * LINE;
+
+/// Where some elements at a time of `count` begin, and how many they are: if there are no masks, always as many, the last
+/// ones ending where all end.
+#[inline(always)]
+fn parts<const SIZE: usize>(count: usize, has_masks: bool) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).step_by(SIZE).map(move |first| {
+        if has_masks { (first, SIZE.min(count - first)) } else { (first.min(count - SIZE), SIZE) }
+    })
+}
+
+impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Body
+    for FewColumns<BITS, WIDTH, STREAM>
+{
+    #[inline(always)]
+    unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
+        let matrix = Matrix::new(strip, WIDTH, 1);
+        let stream = STREAM && matrix.has_whole_lines(destination);
+        let Matrix { rows, columns, row, column, others } = matrix;
+        let tall = Tall {
+            rows,
+            row: Groups::<WIDTH>::of(row),
+            bytes: columns * WIDTH,
+            column: column.evened(columns),
+        };
+        for (source, destination) in scalar::blocks(&others, source, destination) {
+            // SAFETY: one of the matrices, whose columns begin at lines for streaming.
+            unsafe { tall.transpose::<V, BITS, STREAM>(source, destination, stream) };
+        }
+    }
+}
+
+/// A matrix of many rows and few columns.
+pub(super) struct Tall<const WIDTH: usize> {
+    pub(super) rows: usize,
+    pub(super) row: Groups<WIDTH>,
+    /// Of a row. Of the last column there may be a part; the others of its bytes count as zeros.
+    pub(super) bytes: usize,
+    pub(super) column: Split,
+}
+
+impl<const WIDTH: usize> Tall<WIDTH> {
+    /// # Safety
+    ///
+    /// The matrix is at these places, with as many rows as a `V` has elements, and 16 bytes of them, or less where it
+    /// has masks. For `stream` a `V` is a line, and columns begin at lines. The CPU has `V`.
+    #[inline(always)]
+    pub(super) unsafe fn transpose<V: Vector, const BITS: u32, const STREAM: bool>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+    ) {
+        let tall = V::BYTES / WIDTH;
+        let mut next = 0;
+        while next < self.rows {
+            let first = next.min(self.rows - tall);
+            let rows = (PANEL / WIDTH).min(self.rows - first);
+            let panel = Panel { rows, done: next - first, stream };
+            next = first + rows;
+            let source = source.wrapping_add(self.row.at(first));
+            let destination = destination.wrapping_add(first * WIDTH);
+            for (at, bytes) in parts::<SHORTEST>(self.bytes, V::HAS_MASKS) {
+                let columns = places::<WIDTH>(self.column, at);
+                let from = source.wrapping_add(at);
+                // SAFETY: some columns of these rows.
+                unsafe {
+                    self.block::<V, BITS, STREAM>(panel, bytes, from, destination, &columns);
+                };
+            }
+        }
+    }
+
+    /// Some rows, of which 16 bytes, or fewer.
+    ///
+    /// # Safety
+    ///
+    /// They can be read in the source, as many rows as a `V` has elements at least, and written in the destination, for
+    /// streaming as of [`transpose`](Tall::transpose). The CPU has `V`.
+    #[inline(always)]
+    unsafe fn block<V: Vector, const BITS: u32, const STREAM: bool>(
+        &self,
+        Panel { rows, done, stream }: Panel,
+        bytes: usize,
+        source: *const u8,
+        destination: *mut u8,
+        places: &[usize; MOST_WITHIN],
+    ) {
+        let (tall, within) = (V::BYTES / WIDTH, SHORTEST / WIDTH);
+        let (columns, apart) = (bytes.div_ceil(WIDTH), self.row.at(within));
+        for next in (0..rows).step_by(tall) {
+            let row = next.min(rows - tall);
+            let done = next.max(done).saturating_sub(row) * WIDTH;
+            let source = source.wrapping_add(self.row.at(row));
+            let destination = destination.wrapping_add(row * WIDTH);
+            // SAFETY: the CPU has `V`.
+            let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
+            unrolled!(i in within, {
+                let first = source.wrapping_add(self.row.at(i));
+                // SAFETY: the columns of as many rows as a vector has 16 bytes.
+                vectors[i] = unsafe { V::gather(first, apart, bytes) };
+            });
+            let turned = turn_within::<V, BITS>(vectors);
+            unrolled!(i in within, {
+                if !V::HAS_MASKS || i < columns {
+                    let to = destination.wrapping_add(places[i]);
+                    // SAFETY: the rows of a column.
+                    unsafe { store_rest::<V, STREAM>(turned[i], to, done, stream) };
+                }
+            });
+        }
+    }
+}
+
+/// So many rows, of which some have been done before; whether they are streamed.
+#[derive(Clone, Copy)]
+struct Panel {
+    rows: usize,
+    done: usize,
+    stream: bool,
+}
+
+impl<const BITS: u32, const WIDTH: usize> Body for FewRows<BITS, WIDTH> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
+        let Matrix { rows, columns, row, column, others } = Matrix::new(strip, WIDTH, 1);
+        let wide = Wide {
+            columns,
+            column: Groups::<WIDTH>::of(column),
+            bytes: rows * WIDTH,
+            row: row.evened(rows),
+        };
+        for (source, destination) in scalar::blocks(&others, source, destination) {
+            // SAFETY: one of the matrices.
+            unsafe { wide.transpose::<V, BITS>(source, destination) };
+        }
+    }
+}
+
+/// A matrix of many columns and few rows.
+pub(super) struct Wide<const WIDTH: usize> {
+    pub(super) columns: usize,
+    pub(super) column: Groups<WIDTH>,
+    /// Of a column. Of the last row a part may be left out.
+    pub(super) bytes: usize,
+    pub(super) row: Split,
+}
+
+impl<const WIDTH: usize> Wide<WIDTH> {
+    /// # Safety
+    ///
+    /// As of [`Tall::transpose`], of a matrix with as many columns as a `V` has elements.
+    #[inline(always)]
+    pub(super) unsafe fn transpose<V: Vector, const BITS: u32>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let wide = V::BYTES / WIDTH;
+        let mut next = 0;
+        while next < self.columns {
+            let first = next.min(self.columns - wide);
+            let columns = (PANEL / WIDTH).min(self.columns - first);
+            next = first + columns;
+            let source = source.wrapping_add(first * WIDTH);
+            let destination = destination.wrapping_add(self.column.at(first));
+            for (at, bytes) in parts::<SHORTEST>(self.bytes, V::HAS_MASKS) {
+                let rows = places::<WIDTH>(self.row, at);
+                let to = destination.wrapping_add(at);
+                // SAFETY: some rows of some columns, as many as a `V` has elements at least.
+                unsafe { self.block::<V, BITS>(columns, bytes, source, to, &rows) };
+            }
+        }
+    }
+
+    /// Some columns, of which 16 bytes, or fewer.
+    ///
+    /// # Safety
+    ///
+    /// As of [`Tall::block`], as many columns as a `V` has elements at least.
+    #[inline(always)]
+    unsafe fn block<V: Vector, const BITS: u32>(
+        &self,
+        columns: usize,
+        bytes: usize,
+        source: *const u8,
+        destination: *mut u8,
+        places: &[usize; MOST_WITHIN],
+    ) {
+        let (wide, within) = (V::BYTES / WIDTH, SHORTEST / WIDTH);
+        let (rows, apart) = (bytes.div_ceil(WIDTH), self.column.at(within));
+        for column in (0..columns).step_by(wide) {
+            let column = column.min(columns - wide);
+            let source = source.wrapping_add(column * WIDTH);
+            let destination = destination.wrapping_add(self.column.at(column));
+            // SAFETY: the CPU has `V`.
+            let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
+            unrolled!(i in within, {
+                if !V::HAS_MASKS || i < rows {
+                    let from = source.wrapping_add(places[i]);
+                    // SAFETY: the columns of a row.
+                    vectors[i] = unsafe { V::load(from) };
+                }
+            });
+            let turned = turn_within::<V, BITS>(vectors);
+            unrolled!(i in within, {
+                let first = destination.wrapping_add(self.column.at(i));
+                // SAFETY: the rows of as many columns as a vector has 16 bytes.
+                unsafe { turned[i].scatter(first, apart, bytes) };
+            });
+        }
+    }
+}
