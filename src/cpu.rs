@@ -125,13 +125,20 @@ impl Tier {
         self > Tier::PORTABLE
     }
 
-    /// Whether it loads and stores some bytes of 16.
-    pub(crate) fn has_masks(self) -> bool {
+    /// The bytes of its longest vectors.
+    pub(crate) fn vector_bytes(self) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => true,
-            _ => false,
+            Level::Avx512 => 64,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => 32,
+            _ => 16,
         }
+    }
+
+    /// Whether it loads and stores some bytes of 16.
+    pub(crate) fn has_masks(self) -> bool {
+        self.vector_bytes() == 64
     }
 
     pub(crate) fn level(self) -> Level {

@@ -24,7 +24,7 @@ use super::matrix::Matrix;
 use super::places::Split;
 use super::vector::{LINE, MOST_WITHIN, SHORTEST, Vector, turn_within, unrolled};
 use super::{Place, Run, Strip, scalar};
-use crate::cpu::{Level, Tier};
+use crate::cpu::Tier;
 
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose) of few columns, `WIDTH` being the bytes of an element.
 struct FewColumns<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
@@ -78,13 +78,10 @@ impl Strip {
     /// Of a transpose of elements of so many bytes: how many its matrices have on the side that is rounded up to 16
     /// bytes, if a tier has longer vectors and goes along the other one.
     pub(crate) fn few(&self, width: usize, tier: Tier) -> Option<usize> {
-        let vector = match tier.level() {
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => 64,
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => 32,
-            _ => return None,
-        };
+        let vector = tier.vector_bytes();
+        if vector <= SHORTEST {
+            return None;
+        }
         let side = match width {
             1 => side::<1>(self, vector, tier.has_masks()),
             2 => side::<2>(self, vector, tier.has_masks()),
