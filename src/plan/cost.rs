@@ -214,11 +214,17 @@ mod tests {
 
     #[test]
     fn each_way_where_it_is_quicker() {
+        // Of more columns vectors of more than 16 bytes make words in one pass.
+        let words = if crate::Tier::best().vector_bytes() > 16 {
+            "u8[384,100,9]{1,0,2:T(8,128)(4,1)}"
+        } else {
+            "u8[15,127,65]{1,0,2:T(8,128)(4,1)}"
+        };
         for (text, first, second) in [
             // Words of a row of bytes are squeezed at once, and few columns turned as words.
             ("s4[63,255,15]{1,0,2:T(8,128)(8,1)E(4)}", "squeeze4-interleave4x8", "transpose32"),
             ("f4e2m1fn[96,63,15]{0,1,2:T(8,128)(8,1)E(4)}", "transpose8", "squeeze4-interleave4x8"),
-            ("u8[384,100,9]{1,0,2:T(8,128)(4,1)}", "interleave4x8", "transpose32"),
+            (words, "interleave4x8", "transpose32"),
         ] {
             let ops = ops(text);
             assert_eq!(ops[..2], [first, second], "{text}");
