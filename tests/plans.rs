@@ -325,8 +325,6 @@ fn two_passes() {
         "s4[21,127,129]{1,0,2:T(8,128)(8,1)E(4)}",
         "s4[70,40,65]{1,0,2:T(64,128)(8,1)E(4)}",
         "u4[127,65,12]{0,1,2:T(8,128)(8,1)E(4)}",
-        "f4e2m1fn[260,33]{0,1:T(8,128)(8,1)E(4)}",
-        "u4[300,12]{0,1:T(8,128)(8,1)E(4)}",
         "u4[500,3]{0,1:T(8,128)(8,1)E(4)}",
         "s2[130,20,70]{0,1,2:T(16,128)(16,1)E(2)}",
         "s2[20,100,63]{1,0,2:T(16,128)(16,1)E(2)}",
@@ -384,6 +382,46 @@ fn words_in_one_pass() {
         let hops = [Plan::pack(&shape), Plan::unpack(&shape)].map(|p| p.unwrap().explain().hops);
         if Tier::best().name() == "avx512" {
             assert_eq!(hops, [1, 1], "{text}");
+        }
+        let (host, image) = (shape.in_host_layout(), &shape);
+        for (from, to) in [(&host, image), (image, &host)] {
+            check_by_size(from, to, &[(5, 3)]);
+        }
+    }
+}
+
+/// Words of elements below a byte that lie beside each other in host memory are made as they are turned, and taken apart:
+/// all at once, whatever is left over in the last word of a row, or where a row has few.
+#[test]
+fn words_of_narrow_elements_in_one_pass() {
+    for text in [
+        "s4[256,256]{0,1:T(8,128)(8,1)E(4)}",
+        "f4e2m1fn[260,33]{0,1:T(8,128)(8,1)E(4)}",
+        "u4[300,12]{0,1:T(8,128)(8,1)E(4)}",
+        "u4[300,602]{0,1:T(64,128)(8,1)E(4)}",
+        "s4[5,127,30]{1,2,0:T(8,128)(8,1)E(4)}",
+        "s4[150,15,129]{0,2,1:T(8,128)(8,1)E(4)}",
+        "u4[150,5,16]{0,2,1:T(8,128)(8,1)E(4)}",
+        "s2[600,300]{0,1:T(16,128)(16,1)E(2)}",
+        "u2[3,140,95]{1,2,0:T(16,128)(16,1)E(2)}",
+        "pred[200,610]{0,1:T(32,128)(32,1)E(1)}",
+        "pred[4,150,128]{1,2,0:T(32,128)(32,1)E(1)}",
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+        }
+        for padding in [Padding::Keep, Padding::Byte(0x5a)] {
+            check_padding(&shape, padding);
+        }
+        if Tier::best().name() == "avx512" {
+            let plans =
+                [Plan::pack(&shape), Plan::unpack(&shape)].map(|plan| plan.unwrap().explain());
+            assert_eq!(plans.each_ref().map(|plan| plan.hops), [1, 1], "{text}");
+            for (plan, op) in plans.iter().zip(["-transpose32", "transpose32-widen"]) {
+                let has_op = plan.parts.iter().any(|part| part.op.to_string().contains(op));
+                assert!(has_op, "{text}: {plan}");
+            }
         }
         let (host, image) = (shape.in_host_layout(), &shape);
         for (from, to) in [(&host, image), (image, &host)] {

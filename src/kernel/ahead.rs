@@ -48,7 +48,7 @@ pub(super) struct Way {
     pub(super) next_rows: Range<usize>,
 }
 
-/// Lines that are fetched while a block is written, one before each line of it.
+/// Lines that are fetched while a block is written, one for each of its own.
 pub(super) trait Lines: Copy {
     /// In loops that are to be unrolled.
     fn fetch<V: Vector>(self, line: usize);
@@ -59,12 +59,15 @@ pub(super) trait Lines: Copy {
     /// Those behind so many.
     fn behind(self, count: usize) -> Self;
 
-    /// Before that vector of those that are written, of which a line may take several.
+    /// Before that vector of those that are written, each of which was so many vectors of bytes in the source: of a
+    /// line, or of a part of one.
     #[inline(always)]
-    fn fetch_before<V: Vector>(self, vector: usize) {
-        let bytes = vector * V::BYTES;
-        if bytes.is_multiple_of(LINE) {
-            self.fetch::<V>(bytes / LINE);
+    fn fetch_before<V: Vector>(self, vector: usize, times: usize) {
+        for part in vector * times..(vector + 1) * times {
+            let at = part * V::BYTES;
+            if at.is_multiple_of(LINE) {
+                self.fetch::<V>(at / LINE);
+            }
         }
     }
 }
@@ -261,7 +264,7 @@ impl FollowsPanels for RowsAhead<'_> {
 
 /// While a block is written, as many lines are fetched as it has, in so many pieces: each has those
 /// that are beside each other in a row.
-const PIECES: usize = 4;
+pub(super) const PIECES: usize = 4;
 
 /// The panel that comes next, whose source is in L3: while a block is written, one line
 /// before each of its own. Many at once would wait for each other, and the stores for them.
@@ -364,7 +367,7 @@ impl FollowsPanels for NextPanel {
 /// The lines of each piece.
 #[inline(always)]
 fn piece<B: Block>() -> usize {
-    const { B::SIZE / PIECES }
+    const { B::SOURCE_LINES.div_ceil(PIECES) }
 }
 
 /// Pieces of so many lines, of which line number `first` comes next. In loops that are to be unrolled
@@ -511,7 +514,15 @@ impl FetchesAhead for PagesAhead {
 mod tests {
     use super::*;
 
-    type Words = crate::kernel::turn::Vectors<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+    type Words = crate::kernel::turn::Vectors<
+        crate::kernel::portable::V,
+        crate::kernel::turn::Whole,
+        4,
+        32,
+        4,
+        1,
+        32,
+    >;
 
     #[test]
     fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
@@ -587,7 +598,8 @@ mod tests {
 
     #[test]
     fn the_next_panel_is_fetched_row_by_row_in_pieces() {
-        type Lines = crate::kernel::turn::Lines<crate::kernel::portable::V, 4, 32, 4, 1, 32>;
+        use crate::kernel::{portable, turn};
+        type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
         assert_eq!(piece::<Lines>(), 4);
         let strip = Strip {
             lines: 1,

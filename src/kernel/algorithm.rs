@@ -13,6 +13,7 @@ use super::convert::ConvertRun;
 use super::copy::{CopyRun, Fill, Strided};
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
 use super::interleave::{Deinterleave, Interleave};
+use super::narrow_transpose::{NarrowTranspose, TransposeWiden};
 use super::packed::{Narrow, Reverse, Widen};
 use super::scalar::Scalar;
 use super::squeeze::{Squeeze, Unsqueeze};
@@ -269,6 +270,16 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::Transpose { bits: 16 } => entry!(TransposeNarrow, 16, 2),
         Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
         Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
+        Op::NarrowTranspose { bits, truth } => match (bits, truth) {
+            (1, false) => entry!(NarrowTranspose, 1, false),
+            (1, true) => entry!(NarrowTranspose, 1, true),
+            (2, false) => entry!(NarrowTranspose, 2, false),
+            (4, false) => entry!(NarrowTranspose, 4, false),
+            _ => return None,
+        },
+        Op::TransposeWiden { bits: 1 } => entry!(TransposeWiden, 1),
+        Op::TransposeWiden { bits: 2 } => entry!(TransposeWiden, 2),
+        Op::TransposeWiden { bits: 4 } => entry!(TransposeWiden, 4),
         Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),
         Op::TransposeInterleave { ways: 4, bits: 8 } => entry!(TransposeInterleave, 4, 8, 1),
         Op::InterleaveTranspose { ways: 2, bits: 16 } => entry!(InterleaveTranspose, 2, 16, 2),

@@ -54,7 +54,7 @@ pub(super) struct Crowded<B>(PhantomData<B>);
 impl<B: Block> Body for Crowded<B> {
     #[inline(always)]
     unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
-        let matrix = Matrix::new(strip, B::WIDTH, B::WAYS);
+        let matrix = Matrix::of::<B>(strip);
         // SAFETY: by the contract of this function; whoever calls it has the vectors of `B`.
         unsafe { matrix.transpose_all_crowded::<B>(source, destination) };
     }
@@ -85,12 +85,12 @@ impl Matrix {
     /// them for that.
     #[inline(always)]
     pub(super) fn is_crowded<B: Block>(&self) -> bool {
-        let of_column = const { B::SIZE * B::WIDTH };
+        let of_column = const { B::SIZE * B::DESTINATION_WIDTH };
         // A line that is made in parts had better stay until it is whole.
         let parts = LINE.div_ceil(of_column);
         B::WAYS == 1
             && of_column >= B::Vector::BYTES
-            && self.rows * B::WIDTH > LINE
+            && self.rows * B::DESTINATION_WIDTH > LINE
             && self.column.crowd(B::SIZE) * parts > ROOM
     }
 
@@ -130,11 +130,11 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         const {
-            assert!(B::SIZE * B::WIDTH <= LINES_DOWN * LINE, "room for a block");
+            assert!(B::SIZE * B::DESTINATION_WIDTH <= LINES_DOWN * LINE, "room for a block");
             assert!(B::SIZE <= COLUMNS, "room for their columns");
         }
         let memory = memory.cast::<u8>();
-        let most_rows = LINES_DOWN * LINE / B::WIDTH;
+        let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH;
         let most_columns =
             if self.row.crowd(B::SIZE) >= ROOM { COLUMNS } else { B::SIZE.max(FEW_COLUMNS) };
         let mut next_row = 0;
@@ -144,8 +144,8 @@ impl Matrix {
             let rows = &mut rows[..most_rows.min(self.rows - first_row)];
             self.row.places(1, first_row, rows);
             next_row = first_row + rows.len();
-            let bytes = rows.len() * B::WIDTH;
-            let destination = destination.wrapping_add(first_row * B::WIDTH);
+            let bytes = rows.len() * B::DESTINATION_WIDTH;
+            let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
             let mut next_column = 0;
             while next_column < self.columns {
                 let first_column = next_column.min(self.columns - B::SIZE);

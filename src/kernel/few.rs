@@ -22,6 +22,7 @@ use super::algorithm::Body;
 use super::dense::store_rest;
 use super::matrix::Matrix;
 use super::places::Split;
+use super::turn::{InMemory, Whole};
 use super::vector::{LINE, MOST_WITHIN, SHORTEST, Vector, turn_within, unrolled};
 use super::{Place, Run, Strip, scalar};
 use crate::cpu::Tier;
@@ -43,6 +44,10 @@ enum Few {
 pub(super) fn few<V: Vector, const BITS: u32, const WIDTH: usize, const STREAM: bool>(
     strip: &Strip,
 ) -> Option<Run> {
+    // No matrix has 16 bytes of rows and columns without blocks of these; so that nothing is compiled for them.
+    if V::IS_SHORTEST {
+        return None;
+    }
     // Only lines are streamed as a whole.
     let stream = STREAM && V::BYTES == LINE;
     Some(match side::<WIDTH>(strip, V::BYTES, V::HAS_MASKS)? {
@@ -173,9 +178,9 @@ const PANEL: usize = 8 * LINE;
 /// Where some elements at a time of `count` begin, and how many they are: if there are no masks, always as many, the last
 /// ones ending where all end.
 #[inline(always)]
-fn parts<const SIZE: usize>(count: usize, has_masks: bool) -> impl Iterator<Item = (usize, usize)> {
-    (0..count).step_by(SIZE).map(move |first| {
-        if has_masks { (first, SIZE.min(count - first)) } else { (first.min(count - SIZE), SIZE) }
+fn parts(count: usize, size: usize, has_masks: bool) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).step_by(size).map(move |first| {
+        if has_masks { (first, size.min(count - first)) } else { (first.min(count - size), size) }
     })
 }
 
@@ -195,7 +200,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Body
         };
         for (source, destination) in scalar::blocks(&others, source, destination) {
             // SAFETY: one of the matrices, whose columns begin at lines for streaming.
-            unsafe { tall.transpose::<V, BITS, STREAM>(source, destination, stream) };
+            unsafe { tall.transpose::<V, Whole, BITS, STREAM>(source, destination, stream) };
         }
     }
 }
@@ -204,7 +209,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Body
 pub(super) struct Tall<const WIDTH: usize> {
     pub(super) rows: usize,
     pub(super) row: Groups<WIDTH>,
-    /// Of a row. Of the last column there may be a part; the others of its bytes count as zeros.
+    /// Of a row in the source. Of the last column there may be a part; the others of its bytes count as zeros.
     pub(super) bytes: usize,
     pub(super) column: Split,
 }
@@ -215,7 +220,7 @@ impl<const WIDTH: usize> Tall<WIDTH> {
     /// The matrix is at these places, with as many rows as a `V` has elements, and 16 bytes of them, or less where it
     /// has masks. For `stream` a `V` is a line, and columns begin at lines. The CPU has `V`.
     #[inline(always)]
-    pub(super) unsafe fn transpose<V: Vector, const BITS: u32, const STREAM: bool>(
+    pub(super) unsafe fn transpose<V: Vector, M: InMemory, const BITS: u32, const STREAM: bool>(
         &self,
         source: *const u8,
         destination: *mut u8,
@@ -230,25 +235,26 @@ impl<const WIDTH: usize> Tall<WIDTH> {
             next = first + rows;
             let source = source.wrapping_add(self.row.at(first));
             let destination = destination.wrapping_add(first * WIDTH);
-            for (at, bytes) in parts::<SHORTEST>(self.bytes, V::HAS_MASKS) {
-                let columns = places::<WIDTH>(self.column, at);
+            let part = SHORTEST * M::SOURCE_TIMES;
+            for (at, bytes) in parts(self.bytes, part, V::HAS_MASKS) {
+                let columns = places::<WIDTH>(self.column, at / M::SOURCE_TIMES);
                 let from = source.wrapping_add(at);
                 // SAFETY: some columns of these rows.
                 unsafe {
-                    self.block::<V, BITS, STREAM>(panel, bytes, from, destination, &columns);
+                    self.block::<V, M, BITS, STREAM>(panel, bytes, from, destination, &columns);
                 };
             }
         }
     }
 
-    /// Some rows, of which 16 bytes, or fewer.
+    /// Some rows, of which so many bytes: 16 of vectors, or fewer.
     ///
     /// # Safety
     ///
     /// They can be read in the source, as many rows as a `V` has elements at least, and written in the destination, for
     /// streaming as of [`transpose`](Tall::transpose). The CPU has `V`.
     #[inline(always)]
-    unsafe fn block<V: Vector, const BITS: u32, const STREAM: bool>(
+    unsafe fn block<V: Vector, M: InMemory, const BITS: u32, const STREAM: bool>(
         &self,
         Panel { rows, done, stream }: Panel,
         bytes: usize,
@@ -257,7 +263,8 @@ impl<const WIDTH: usize> Tall<WIDTH> {
         places: &[usize; MOST_WITHIN],
     ) {
         let (tall, within) = (V::BYTES / WIDTH, SHORTEST / WIDTH);
-        let (columns, apart) = (bytes.div_ceil(WIDTH), self.row.at(within));
+        let columns = bytes.div_ceil(WIDTH * M::SOURCE_TIMES);
+        let apart = self.row.at(within);
         for next in (0..rows).step_by(tall) {
             let row = next.min(rows - tall);
             let done = next.max(done).saturating_sub(row) * WIDTH;
@@ -268,7 +275,7 @@ impl<const WIDTH: usize> Tall<WIDTH> {
             unrolled!(i in within, {
                 let first = source.wrapping_add(self.row.at(i));
                 // SAFETY: the columns of as many rows as a vector has 16 bytes.
-                vectors[i] = unsafe { V::gather(first, apart, bytes) };
+                vectors[i] = unsafe { M::gather(first, apart, bytes) };
             });
             let turned = turn_within::<V, BITS>(vectors);
             unrolled!(i in within, {
@@ -302,7 +309,7 @@ impl<const BITS: u32, const WIDTH: usize> Body for FewRows<BITS, WIDTH> {
         };
         for (source, destination) in scalar::blocks(&others, source, destination) {
             // SAFETY: one of the matrices.
-            unsafe { wide.transpose::<V, BITS>(source, destination) };
+            unsafe { wide.transpose::<V, Whole, BITS>(source, destination) };
         }
     }
 }
@@ -311,7 +318,7 @@ impl<const BITS: u32, const WIDTH: usize> Body for FewRows<BITS, WIDTH> {
 pub(super) struct Wide<const WIDTH: usize> {
     pub(super) columns: usize,
     pub(super) column: Groups<WIDTH>,
-    /// Of a column. Of the last row a part may be left out.
+    /// Of a column in the destination. Of the last row a part may be left out.
     pub(super) bytes: usize,
     pub(super) row: Split,
 }
@@ -321,7 +328,7 @@ impl<const WIDTH: usize> Wide<WIDTH> {
     ///
     /// As of [`Tall::transpose`], of a matrix with as many columns as a `V` has elements.
     #[inline(always)]
-    pub(super) unsafe fn transpose<V: Vector, const BITS: u32>(
+    pub(super) unsafe fn transpose<V: Vector, M: InMemory, const BITS: u32>(
         &self,
         source: *const u8,
         destination: *mut u8,
@@ -334,22 +341,23 @@ impl<const WIDTH: usize> Wide<WIDTH> {
             next = first + columns;
             let source = source.wrapping_add(first * WIDTH);
             let destination = destination.wrapping_add(self.column.at(first));
-            for (at, bytes) in parts::<SHORTEST>(self.bytes, V::HAS_MASKS) {
-                let rows = places::<WIDTH>(self.row, at);
+            let part = SHORTEST * M::DESTINATION_TIMES;
+            for (at, bytes) in parts(self.bytes, part, V::HAS_MASKS) {
+                let rows = places::<WIDTH>(self.row, at / M::DESTINATION_TIMES);
                 let to = destination.wrapping_add(at);
                 // SAFETY: some rows of some columns, as many as a `V` has elements at least.
-                unsafe { self.block::<V, BITS>(columns, bytes, source, to, &rows) };
+                unsafe { self.block::<V, M, BITS>(columns, bytes, source, to, &rows) };
             }
         }
     }
 
-    /// Some columns, of which 16 bytes, or fewer.
+    /// Some columns, of which so many bytes: 16 of vectors, or fewer.
     ///
     /// # Safety
     ///
     /// As of [`Tall::block`], as many columns as a `V` has elements at least.
     #[inline(always)]
-    unsafe fn block<V: Vector, const BITS: u32>(
+    unsafe fn block<V: Vector, M: InMemory, const BITS: u32>(
         &self,
         columns: usize,
         bytes: usize,
@@ -358,7 +366,8 @@ impl<const WIDTH: usize> Wide<WIDTH> {
         places: &[usize; MOST_WITHIN],
     ) {
         let (wide, within) = (V::BYTES / WIDTH, SHORTEST / WIDTH);
-        let (rows, apart) = (bytes.div_ceil(WIDTH), self.column.at(within));
+        let rows = bytes.div_ceil(WIDTH * M::DESTINATION_TIMES);
+        let apart = self.column.at(within);
         for column in (0..columns).step_by(wide) {
             let column = column.min(columns - wide);
             let source = source.wrapping_add(column * WIDTH);
@@ -376,7 +385,7 @@ impl<const WIDTH: usize> Wide<WIDTH> {
             unrolled!(i in within, {
                 let first = destination.wrapping_add(self.column.at(i));
                 // SAFETY: the rows of as many columns as a vector has 16 bytes.
-                unsafe { turned[i].scatter(first, apart, bytes) };
+                unsafe { M::scatter(turned[i], first, apart, bytes) };
             });
         }
     }

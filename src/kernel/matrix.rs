@@ -5,7 +5,9 @@
 
 use std::mem::MaybeUninit;
 
-use super::ahead::{FetchesAhead, FollowsPanels, Lines, NextPanel, PagesAhead, RowsAhead, Way};
+use super::ahead::{
+    FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way,
+};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::Crowded;
 use super::places::{Evenly, Split, Starts};
@@ -159,6 +161,24 @@ impl Iterator for Blocks {
 impl Matrix {
     #[inline(always)]
     pub(super) fn new(strip: &Strip, width: usize, ways: usize) -> Matrix {
+        Matrix::of_widths(strip, width, width * ways, ways)
+    }
+
+    /// The matrices that blocks of this kind make up.
+    #[inline(always)]
+    pub(super) fn of<B: Block>(strip: &Strip) -> Matrix {
+        Matrix::of_widths(strip, B::WIDTH, B::DESTINATION_WIDTH, B::WAYS)
+    }
+
+    /// Of elements of so many bytes in the source, each row of which adds so many to a place of columns in the
+    /// destination, which `ways` columns share.
+    #[inline(always)]
+    pub(super) fn of_widths(
+        strip: &Strip,
+        width: usize,
+        destination_width: usize,
+        ways: usize,
+    ) -> Matrix {
         let (mut rows, mut columns) = (strip.rows, strip.columns);
         let mut others = *strip;
         let row = Split { block: rows, step: strip.source_step, stride: strip.row_stride };
@@ -167,7 +187,7 @@ impl Matrix {
             step: strip.destination_line,
             stride: strip.column_stride,
         };
-        if strip.blocks_join(width * ways) {
+        if strip.blocks_join(destination_width) {
             rows = rows.saturating_mul(strip.blocks);
             others.blocks = 1;
         }
@@ -307,8 +327,11 @@ impl Matrix {
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
         let Strip { is_near, core, .. } = self.others;
         let lines = if is_near && !core.has_few_ways() { LINES_DOWN_NEAR } else { LINES_DOWN };
-        let along = LINES_ALONG.min(self.columns.div_ceil(B::SIZE));
-        let down = (LINES_ALONG * lines / along).min(2 * lines);
+        let most = const { LINES_ALONG * LINE / (B::SIZE * B::WIDTH) };
+        // Of rows whose blocks are longer than lines, enough for each to be fetched in pieces.
+        let least = if is_near { PIECES } else { 1 };
+        let along = most.max(least).min(self.columns.div_ceil(B::SIZE));
+        let down = (LINES_ALONG * lines / along).clamp(1, 2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
     }
 
@@ -364,7 +387,7 @@ impl Matrix {
                         next_rows: row..self.rows.min(row + panel.rows),
                     });
                     next_row = end_row;
-                    let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                    let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
                     if is_even {
                         let stride = self.row.stride;
                         let start = first_row.wrapping_mul(stride);
@@ -454,7 +477,7 @@ impl Matrix {
                 let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
                 self.row.places(1, first_row, rows);
                 next_row = first_row + rows.len();
-                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
                 if !is_long {
                     pages.take_rows::<B>(self, first_row, panel.rows);
                 }
@@ -525,7 +548,7 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         // What a row adds to each column.
-        let width = B::WIDTH * B::WAYS;
+        let width = B::DESTINATION_WIDTH;
         let &Made { panel, pitch, .. } = made;
         let most_places = panel.columns.min(self.columns) / B::WAYS;
         // SAFETY: the memory of so many columns, for which there is room.
@@ -624,7 +647,7 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         // Short parts of lines had better be visited one soon after the other.
-        let is_shuffled = self.others.is_shuffled && B::SIZE * B::WIDTH * 2 >= LINE;
+        let is_shuffled = self.others.is_shuffled && B::SIZE * B::DESTINATION_WIDTH * 2 >= LINE;
         let (panel_rows, panel_columns) = if is_shuffled {
             (GRID * MAX_LANES.min(B::SIZE), GRID * MAX_LANES.min(B::SIZE))
         } else {
@@ -651,7 +674,7 @@ impl Matrix {
                     Order::ByRows
                 };
                 let source = source.wrapping_add(first_column * B::WIDTH);
-                let destination = destination.wrapping_add(first_row * B::WIDTH * B::WAYS);
+                let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
                 // SAFETY: some rows and columns of the matrix, at least as many as a
                 // block has.
                 unsafe {
@@ -691,7 +714,7 @@ impl Made {
         first_lines: &mut MaybeUninit<CacheLines<{ Made::COLUMNS }>>,
     ) -> Made {
         // What a row adds to each column.
-        let width = B::WIDTH * B::WAYS;
+        let width = B::DESTINATION_WIDTH;
         let rows = (LINES_DOWN * LINE / width / B::SIZE).max(1) * B::SIZE;
         // The last panel takes what is too little for one of its own. Before a column there
         // is what was carried, and as much as it is away from the beginning of a line.
@@ -712,12 +735,21 @@ impl Made {
     }
 }
 
-/// What is transposed at a time: so many rows and columns of elements of so many bytes,
-/// `WAYS` of which share a place in the destination.
+/// What is transposed at a time: so many rows and columns.
 pub(super) trait Block {
     const SIZE: usize;
+    /// The bytes of an element in the source.
     const WIDTH: usize;
+    /// As many columns share a place in the destination.
     const WAYS: usize;
+    /// The bytes that each row adds to such a place.
+    const DESTINATION_WIDTH: usize;
+
+    /// The lines of a block in the source, one at least.
+    const SOURCE_LINES: usize = {
+        let lines = Self::SIZE * Self::SIZE * Self::WIDTH / LINE;
+        if lines > 0 { lines } else { 1 }
+    };
 
     type Vector: Vector;
 
@@ -794,7 +826,7 @@ unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(
     let stream = A::IS_PAST_THE_CACHES && destination.addr().is_multiple_of(LINE);
     for (row, column) in Blocks::new(rows.count(), columns.len(), size, order) {
         let from = source.wrapping_add(column * B::WIDTH);
-        let to = destination.wrapping_add(row * B::WIDTH * B::WAYS);
+        let to = destination.wrapping_add(row * B::DESTINATION_WIDTH);
         let lines = ahead.fetch::<B>();
         let (rows, columns) = (rows.part(row, size), &columns[column..column + size]);
         let stream = stream && row.is_multiple_of(size);

@@ -36,6 +36,7 @@ mod interleave;
 mod joined;
 mod matrix;
 mod narrow;
+mod narrow_transpose;
 mod packed;
 mod packed_rows;
 mod pages;
@@ -146,6 +147,20 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
+    /// Rows of words of 32 bits into columns, where the source has a byte for each element of a
+    /// word, of which the word takes the low bits.
+    NarrowTranspose {
+        /// Bits of each byte that are kept.
+        bits: u32,
+        /// Keep whether any bit was set, instead of the low bits.
+        truth: bool,
+    },
+    /// Rows of words of 32 bits into columns, where the destination has a byte for each element of
+    /// a word: the mirror of `NarrowTranspose`.
+    TransposeWiden {
+        /// Bits that make one byte.
+        bits: u32,
+    },
     /// Rows of words into columns, and `ways` of these into words again: from
     /// words of elements that were beside each other in one dimension to words of
     /// those beside each other in another one, the dimensions swapped.
@@ -245,6 +260,10 @@ impl fmt::Display for BlockOp {
                 write!(f, "{}", format!("{conversion:?}").to_lowercase())
             }
             BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
+            BlockOp::NarrowTranspose { bits, truth: t } => {
+                write!(f, "narrow{bits}{}-transpose32", truth(t))
+            }
+            BlockOp::TransposeWiden { bits } => write!(f, "transpose32-widen{bits}"),
             BlockOp::TransposeInterleave { ways, bits } => {
                 write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
             }
@@ -300,6 +319,8 @@ impl Place {
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen, convert | element column | element column |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
+/// | narrow-transpose | row · row_stride + column | (column / ways) · column_stride + word row |
+/// | transpose-widen | (row / ways) · row_stride + word column | column · column_stride + row |
 /// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
 /// | interleave-transpose | way · row_stride + (row · columns + column) · w | column · column_stride + (row · ways + way) · w |
 /// | transpose-deinterleave | column · column_stride + (row · ways + way) · w | way · row_stride + (row · columns + column) · w |
@@ -310,7 +331,8 @@ impl Place {
 ///
 /// Of a transpose-interleave, element e of a word of the source is the element of number
 /// column mod ways in word row · ways + e of the destination; of an exchange, element
-/// `way` of a word is the element of number `row` there.
+/// `way` of a word is the element of number `row` there. Of a narrow-transpose, and its mirror, `ways` are the
+/// elements of a word of 32 bits; what the last one has room for besides is written as zeros, or not looked at.
 ///
 /// Behind the columns, `pad` bytes of zeros are written in the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -455,15 +477,9 @@ impl Strip {
     }
 
     /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so
-    /// that every tier moves their elements one by one.
-    pub(crate) fn is_below_vectors(&self, op: BlockOp) -> bool {
+    /// that a tier moves their elements one by one.
+    pub(crate) fn is_below_vectors(&self, op: BlockOp, tier: Tier) -> bool {
         let lanes = |bytes: usize| (16 / bytes.max(1)).max(1);
-        let is_matrix_below = |word: usize, made: usize| {
-            let rows = if self.blocks_join(made) { self.blocks } else { 1 };
-            let columns = if self.lines_join(word) { self.lines } else { 1 };
-            self.rows.saturating_mul(rows) < lanes(word)
-                || self.columns.saturating_mul(columns) < lanes(word)
-        };
         match op {
             // Of few rows or columns, vectors take more than they write.
             BlockOp::Transpose { bits: 128 } => false,
@@ -472,8 +488,19 @@ impl Strip {
                 let (rows, columns) = self.matrix_size(bytes(bits));
                 rows.max(columns) < lanes(bytes(bits)) || rows.min(columns) < 2
             }
-            BlockOp::TransposeInterleave { ways, bits } => {
-                is_matrix_below(bytes(ways * bits), bytes(ways * ways * bits))
+            BlockOp::TransposeInterleave { .. }
+            | BlockOp::NarrowTranspose { .. }
+            | BlockOp::TransposeWiden { .. } => {
+                let (rows, columns) = Self::element_of_transpose(op)
+                    .map_or((0, 0), |element| self.words_of_matrix(element));
+                // Few words of many rows, or columns, are done by masks.
+                let many = match op {
+                    BlockOp::NarrowTranspose { .. } => rows,
+                    BlockOp::TransposeWiden { .. } => columns,
+                    _ => 0,
+                };
+                let has_few = tier.has_masks() && many >= tier.vector_bytes() / size_of::<u32>();
+                rows.min(columns) < lanes(size_of::<u32>()) && !has_few
             }
             BlockOp::Interleave { bits: bits @ 8.., .. }
             | BlockOp::Deinterleave { bits: bits @ 8.., .. }
@@ -490,23 +517,61 @@ impl Strip {
         }
     }
 
-    /// The bytes of an element of a transpose, and how many of them share a place of the destination.
-    fn element_of_transpose(op: BlockOp) -> Option<(usize, usize)> {
-        match op {
-            BlockOp::Transpose { bits } => Some((bytes(bits), 1)),
+    /// What an op transposes.
+    fn element_of_transpose(op: BlockOp) -> Option<Element> {
+        let element = |width| Element {
+            width,
+            source: width,
+            destination: width,
+            rows_of_word: 1,
+            columns_of_word: 1,
+            ways: 1,
+        };
+        let word = element(size_of::<u32>());
+        Some(match op {
+            BlockOp::Transpose { bits } => element(bytes(bits)),
             BlockOp::TransposeInterleave { ways, bits } => {
-                Some((bytes(ways.checked_mul(bits)?), usize::try_from(ways).ok()?.max(1)))
+                let width = bytes(ways.checked_mul(bits)?);
+                let ways = usize::try_from(ways).ok()?.max(1);
+                let destination = width.saturating_mul(ways);
+                Element { destination, ways, ..element(width) }
             }
-            _ => None,
-        }
+            BlockOp::NarrowTranspose { bits, .. } => {
+                Element { source: 1, columns_of_word: elements_of_word(bits)?, ..word }
+            }
+            BlockOp::TransposeWiden { bits } => {
+                Element { destination: 1, rows_of_word: elements_of_word(bits)?, ..word }
+            }
+            _ => return None,
+        })
+    }
+
+    /// How many rows and columns its matrices have, where a column adds so many bytes to a row of the source, and a row
+    /// to a column of the destination.
+    fn size_of_matrix(&self, source: usize, destination: usize) -> (usize, usize) {
+        let rows = if self.blocks_join(destination) { self.blocks } else { 1 };
+        let columns = if self.lines_join(source) { self.lines } else { 1 };
+        (self.rows.saturating_mul(rows), self.columns.saturating_mul(columns))
+    }
+
+    /// The same of such elements, in whole words.
+    fn words_of_matrix(&self, element: Element) -> (usize, usize) {
+        let (rows, columns) = self.size_of_matrix(element.source, element.destination);
+        (rows / element.rows_of_word, columns / element.columns_of_word)
+    }
+
+    /// How many columns a block of a transpose has, of words where these are made of columns.
+    pub(crate) fn columns_of_block(&self, op: BlockOp) -> usize {
+        let in_word = Self::element_of_transpose(op).map_or(1, |element| element.columns_of_word);
+        self.columns / in_word
     }
 
     /// Whether an op transposes matrices of which all columns are whole lines of the caches, where one of
     /// them begins with a line.
     pub(crate) fn has_columns_of_lines(&self, op: BlockOp) -> bool {
-        let Some((width, ways)) = Self::element_of_transpose(op) else { return false };
-        // What a row adds to each column.
-        let made = width.saturating_mul(ways);
+        let Some(Element { destination: made, .. }) = Self::element_of_transpose(op) else {
+            return false;
+        };
         let (blocks, others) =
             if self.blocks_join(made) { (self.blocks, 1) } else { (1, self.blocks) };
         let column = self.rows.saturating_mul(blocks).saturating_mul(made);
@@ -518,30 +583,27 @@ impl Strip {
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
     /// a block, which have a line each, share a set of L1 at least. Otherwise none.
     pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
-        let Some((width, ways)) = Self::element_of_transpose(op) else { return (0, 0) };
-        let columns = self.columns / ways;
-        if width < size_of::<u32>() || columns == 0 {
+        let Some(element) = Self::element_of_transpose(op) else { return (0, 0) };
+        let Element { width, rows_of_word, columns_of_word, ways, .. } = element;
+        let (rows, columns) = (self.rows / rows_of_word, self.columns / columns_of_word / ways);
+        if width < size_of::<u32>() || rows == 0 || columns == 0 {
             return (0, 0);
         }
         let lanes = LINE / width;
-        let blocks = if self.blocks_join(width * ways) { self.blocks } else { 1 };
-        let lines = if self.lines_join(width) { self.lines } else { 1 };
-        let row =
-            places::Split { block: self.rows, step: self.source_step, stride: self.row_stride };
+        let (all_rows, all_columns) = self.words_of_matrix(element);
+        let row = places::Split { block: rows, step: self.source_step, stride: self.row_stride };
         let column = places::Split {
             block: columns,
             step: self.destination_line,
             stride: self.column_stride,
         };
-        let rows = row.crowd(lanes.min(self.rows.saturating_mul(blocks)));
-        (rows, column.crowd((lanes / ways).min(columns.saturating_mul(lines))))
+        let places = (lanes / ways).min(all_columns / ways);
+        (row.crowd(lanes.min(all_rows)), column.crowd(places))
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
     pub(crate) fn matrix_size(&self, width: usize) -> (usize, usize) {
-        let rows = if self.blocks_join(width) { self.blocks } else { 1 };
-        let columns = if self.lines_join(width) { self.lines } else { 1 };
-        (self.rows.saturating_mul(rows), self.columns.saturating_mul(columns))
+        self.size_of_matrix(width, width)
     }
 
     /// Whether the matrices of a transpose have all rows, and all columns, at one stride.
@@ -582,6 +644,11 @@ impl Strip {
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
                 rows(run(ways.checked_mul(bits)?)?)
             }
+            BlockOp::NarrowTranspose { .. } => rows(self.columns),
+            BlockOp::TransposeWiden { bits } => {
+                let count = self.rows.div_ceil(elements_of_word(bits)?);
+                Runs { count, ..rows(run(u32::BITS)?) }
+            }
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().0)?)
             }
@@ -618,6 +685,10 @@ impl Strip {
             BlockOp::Unsqueeze { .. } => rows(self.columns),
             BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
             BlockOp::Transpose { bits } => columns(self.columns, self.rows, bits)?,
+            BlockOp::NarrowTranspose { bits, .. } => {
+                columns(self.columns.div_ceil(elements_of_word(bits)?), self.rows, u32::BITS)?
+            }
+            BlockOp::TransposeWiden { .. } => columns(self.columns, self.rows, 8)?,
             // Words of some columns each, as many of them as rows for each column.
             BlockOp::TransposeInterleave { ways, bits } => {
                 let ways_wide = usize::try_from(ways).ok()?;
@@ -693,6 +764,21 @@ impl Strip {
     }
 }
 
+/// What is transposed.
+#[derive(Clone, Copy)]
+struct Element {
+    /// Its bytes in a vector.
+    width: usize,
+    /// Those that a column adds to a row of the source, and a row to a column of the destination.
+    source: usize,
+    destination: usize,
+    /// So many rows are in a word of the source, and so many columns in one of the destination.
+    rows_of_word: usize,
+    columns_of_word: usize,
+    /// So many columns of words share a place in the destination.
+    ways: usize,
+}
+
 /// So many runs of so many bytes, a stride apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
@@ -720,6 +806,11 @@ impl Runs {
 /// The generator of Knuth's MMIX, whose high bits count.
 const fn next_random(random: u64) -> u64 {
     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)
+}
+
+/// How many elements of so many bits a word of 32 has.
+fn elements_of_word(bits: u32) -> Option<usize> {
+    usize::try_from(u32::BITS.checked_div(bits)?).ok().filter(|&count| count > 0)
 }
 
 /// The bytes of an element of whole bytes.

@@ -5,7 +5,7 @@
 
 use super::algorithm::Algorithm;
 use super::scalar;
-use super::vector::Vector;
+use super::vector::{Vector, put};
 use super::{Place, Strip};
 
 /// [`BlockOp::Narrow`](super::BlockOp::Narrow).
@@ -192,7 +192,7 @@ unsafe fn widen_columns<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
         let packed = unsafe { V::load(from) };
         let to = destination.wrapping_add(at + done);
         // SAFETY: as above.
-        unsafe { widen_to_bytes::<V, BITS, MOST_FIRST>(packed, to) };
+        unsafe { widen_to_bytes::<V, BITS, MOST_FIRST, false>(packed, to) };
         done += columns;
     }
     done
@@ -214,49 +214,117 @@ unsafe fn halve<V: Vector, const BY: i32, const MOST_FIRST: bool>(pairs: V) -> (
 /// The inverse of [`halve`], of bytes whose other bits are 0.
 #[inline(always)]
 fn join<V: Vector, const BY: i32, const MOST_FIRST: bool>(bytes: (V, V)) -> V {
-    let (first, second) = bytes.0.unzip::<8>(bytes.1);
-    let (low, high) = if MOST_FIRST { (second, first) } else { (first, second) };
-    low.or(high.shl::<BY>())
+    // The first byte of each two gets the bits of both.
+    let (a, b) = (pairs::<V, BY, MOST_FIRST>(bytes.0), pairs::<V, BY, MOST_FIRST>(bytes.1));
+    a.unzip::<8>(b).0
 }
 
-/// Widens a vector of elements of `BITS` bits into bytes.
+/// The most vectors of bytes that the elements of one make.
+pub(super) const MOST_TIMES: usize = 8;
+
+/// The bits of two bytes, of `BY` bits each, in the first one of them. The other one is of no use then.
+#[inline(always)]
+fn pairs<V: Vector, const BY: i32, const MOST_FIRST: bool>(bytes: V) -> V {
+    if MOST_FIRST {
+        return bytes.shl::<BY>().or(bytes.shr::<8>());
+    }
+    bytes.or(match BY {
+        1 => bytes.shr::<7>(),
+        2 => bytes.shr::<6>(),
+        _ => bytes.shr::<4>(),
+    })
+}
+
+/// Widens a vector of elements of `BITS` bits into bytes: `8 / BITS` vectors.
 ///
 /// # Safety
 ///
-/// `8 / BITS` vectors of bytes can be written. The CPU has `V`.
+/// The CPU has `V`.
 #[inline(always)]
-unsafe fn widen_to_bytes<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+pub(super) unsafe fn widen<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+    packed: V,
+) -> [V; MOST_TIMES] {
+    let mut all = [packed; MOST_TIMES];
+    // SAFETY: by the contract of this function.
+    (all[0], all[1]) = unsafe { halve::<V, 4, MOST_FIRST>(packed) };
+    if BITS < 4 {
+        let [a, b, ..] = all;
+        // SAFETY: as above.
+        (all[0], all[1]) = unsafe { halve::<V, 2, MOST_FIRST>(a) };
+        // SAFETY: as above.
+        (all[2], all[3]) = unsafe { halve::<V, 2, MOST_FIRST>(b) };
+    }
+    if BITS < 2 {
+        let [a, b, c, d, ..] = all;
+        // SAFETY: as above.
+        (all[0], all[1]) = unsafe { halve::<V, 1, MOST_FIRST>(a) };
+        // SAFETY: as above.
+        (all[2], all[3]) = unsafe { halve::<V, 1, MOST_FIRST>(b) };
+        // SAFETY: as above.
+        (all[4], all[5]) = unsafe { halve::<V, 1, MOST_FIRST>(c) };
+        // SAFETY: as above.
+        (all[6], all[7]) = unsafe { halve::<V, 1, MOST_FIRST>(d) };
+    }
+    all
+}
+
+/// The inverse, of `8 / BITS` vectors: of each byte the low bits, or whether any was set.
+///
+/// # Safety
+///
+/// The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn narrow<
+    V: Vector,
+    const BITS: u32,
+    const TRUTH: bool,
+    const MOST_FIRST: bool,
+>(
+    bytes: [V; MOST_TIMES],
+) -> V {
+    // SAFETY: by the contract of this function.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    let mut all = bytes;
+    let times = 8 / BITS as usize;
+    for vector in all.iter_mut().take(times) {
+        *vector = if TRUTH { vector.min(mask) } else { vector.and(mask) };
+    }
+    if BITS < 2 {
+        let [a, b, c, d, e, f, g, h] = all;
+        all[0] = join::<V, 1, MOST_FIRST>((a, b));
+        all[1] = join::<V, 1, MOST_FIRST>((c, d));
+        all[2] = join::<V, 1, MOST_FIRST>((e, f));
+        all[3] = join::<V, 1, MOST_FIRST>((g, h));
+    }
+    if BITS < 4 {
+        let [a, b, c, d, ..] = all;
+        all[0] = join::<V, 2, MOST_FIRST>((a, b));
+        all[1] = join::<V, 2, MOST_FIRST>((c, d));
+    }
+    join::<V, 4, MOST_FIRST>((all[0], all[1]))
+}
+
+/// Widens a vector of elements of `BITS` bits into bytes, which are streamed where `STREAM` says so.
+///
+/// # Safety
+///
+/// `8 / BITS` vectors of bytes can be written, which for `STREAM` are aligned. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn widen_to_bytes<
+    V: Vector,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+>(
     packed: V,
     to: *mut u8,
 ) {
-    let at = |i: usize| to.wrapping_add(i * V::BYTES);
     // SAFETY: the CPU has `V`.
-    let (a, b) = unsafe { halve::<V, 4, MOST_FIRST>(packed) };
-    if BITS == 4 {
-        // SAFETY: two vectors.
-        unsafe { a.store(at(0)) };
-        // SAFETY: as above.
-        unsafe { b.store(at(1)) };
-        return;
-    }
-    for (i, four) in [a, b].into_iter().enumerate() {
-        // SAFETY: the CPU has `V`.
-        let (a, b) = unsafe { halve::<V, 2, MOST_FIRST>(four) };
-        if BITS == 2 {
-            // SAFETY: four vectors.
-            unsafe { a.store(at(2 * i)) };
-            // SAFETY: as above.
-            unsafe { b.store(at(2 * i + 1)) };
-            continue;
-        }
-        for (j, two) in [a, b].into_iter().enumerate() {
-            // SAFETY: the CPU has `V`.
-            let (a, b) = unsafe { halve::<V, 1, MOST_FIRST>(two) };
-            // SAFETY: eight vectors.
-            unsafe { a.store(at(4 * i + 2 * j)) };
-            // SAFETY: as above.
-            unsafe { b.store(at(4 * i + 2 * j + 1)) };
-        }
+    let bytes = unsafe { widen::<V, BITS, MOST_FIRST>(packed) };
+    let times = 8 / BITS as usize;
+    for (i, vector) in bytes.into_iter().enumerate().take(times) {
+        // SAFETY: one of the vectors.
+        unsafe { put::<V, STREAM>(vector, to.wrapping_add(i * V::BYTES)) };
     }
 }
 
@@ -267,53 +335,23 @@ unsafe fn widen_to_bytes<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
 ///
 /// `8 / BITS` vectors of bytes can be read. The CPU has `V`.
 #[inline(always)]
-unsafe fn narrow_bytes<V: Vector, const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool>(
+pub(super) unsafe fn narrow_bytes<
+    V: Vector,
+    const BITS: u32,
+    const TRUTH: bool,
+    const MOST_FIRST: bool,
+>(
     from: *const u8,
 ) -> V {
-    if BITS == 4 {
-        // SAFETY: two vectors.
-        let two = unsafe { low_bits::<V, BITS, TRUTH>(from, 0) };
-        return join::<V, 4, MOST_FIRST>(two);
+    // SAFETY: the CPU has `V`.
+    let mut bytes = [unsafe { V::splat(0) }; MOST_TIMES];
+    let times = 8 / BITS as usize;
+    for (i, vector) in bytes.iter_mut().enumerate().take(times) {
+        // SAFETY: one of the vectors.
+        *vector = unsafe { V::load(from.wrapping_add(i * V::BYTES)) };
     }
-    if BITS == 2 {
-        // SAFETY: four vectors.
-        let a = unsafe { low_bits::<V, BITS, TRUTH>(from, 0) };
-        // SAFETY: as above.
-        let b = unsafe { low_bits::<V, BITS, TRUTH>(from, 2) };
-        let pairs = (join::<V, 2, MOST_FIRST>(a), join::<V, 2, MOST_FIRST>(b));
-        return join::<V, 4, MOST_FIRST>(pairs);
-    }
-    // SAFETY: eight vectors.
-    let a = unsafe { low_bits::<V, BITS, TRUTH>(from, 0) };
-    // SAFETY: as above.
-    let b = unsafe { low_bits::<V, BITS, TRUTH>(from, 2) };
-    // SAFETY: as above.
-    let c = unsafe { low_bits::<V, BITS, TRUTH>(from, 4) };
-    // SAFETY: as above.
-    let d = unsafe { low_bits::<V, BITS, TRUTH>(from, 6) };
-    let first = (join::<V, 1, MOST_FIRST>(a), join::<V, 1, MOST_FIRST>(b));
-    let second = (join::<V, 1, MOST_FIRST>(c), join::<V, 1, MOST_FIRST>(d));
-    let fours = (join::<V, 2, MOST_FIRST>(first), join::<V, 2, MOST_FIRST>(second));
-    join::<V, 4, MOST_FIRST>(fours)
-}
-
-/// The low bits of vectors `i` and `i + 1`, or 1 for bytes that are not 0.
-///
-/// # Safety
-///
-/// They can be read. The CPU has `V`.
-#[inline(always)]
-unsafe fn low_bits<V: Vector, const BITS: u32, const TRUTH: bool>(
-    from: *const u8,
-    i: usize,
-) -> (V, V) {
-    // SAFETY: by the contract of this function.
-    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
-    // SAFETY: by the contract of this function.
-    let a = unsafe { V::load(from.wrapping_add(i * V::BYTES)) };
-    // SAFETY: by the contract of this function.
-    let b = unsafe { V::load(from.wrapping_add((i + 1) * V::BYTES)) };
-    if TRUTH { (a.min(mask), b.min(mask)) } else { (a.and(mask), b.and(mask)) }
+    // SAFETY: the CPU has `V`.
+    unsafe { narrow::<V, BITS, TRUTH, MOST_FIRST>(bytes) }
 }
 
 /// [`BlockOp::Reverse`](super::BlockOp::Reverse).

@@ -432,6 +432,84 @@ impl Random {
         }
     }
 
+    /// Words of elements that host memory has in bytes, of rows or columns that may end within a word.
+    fn narrow_words(&mut self, op: BlockOp) -> Strip {
+        let (bits, packs) = match op {
+            BlockOp::NarrowTranspose { bits, .. } => (bits, true),
+            BlockOp::TransposeWiden { bits } => (bits, false),
+            _ => panic!("{op} has no such words"),
+        };
+        let ways = usize::try_from(32 / bits).unwrap();
+        let lanes = match self.below(3) {
+            0 => 1 + self.below(150),
+            1 => 16 * (1 + self.below(9)),
+            _ => 128,
+        };
+        let few = if self.one_in(2) { 5 } else { 40 };
+        let row = match self.below(3) {
+            0 => ways * (1 + self.below(few)),
+            1 => ways * 16 * (1 + self.below(3)),
+            _ => 1 + self.below(few * ways),
+        };
+        let room = (MOST / (lanes * row)).max(1);
+        let lines = 1 + self.below(room.min(4));
+        let blocks = 1 + self.below((room / lines).clamp(1, 4));
+        let words = row.div_ceil(ways);
+        // Those of the lanes, and of the elements of a row.
+        let [of_lanes, of_rows] = if packs { [blocks, lines] } else { [lines, blocks] };
+        let (image, host) = if self.one_in(2) {
+            let column = 4 * lanes * of_lanes;
+            let column = match self.below(3) {
+                0 => column + 4 * self.below(40),
+                1 => column.next_multiple_of(LINE),
+                _ => column.next_multiple_of(self.pick(&[1024, 4096])),
+            };
+            let host_row = row * of_rows;
+            let host_row = match self.below(3) {
+                0 => host_row + self.below(90),
+                1 => host_row.next_multiple_of(LINE),
+                _ => host_row.next_multiple_of(4096),
+            };
+            ([4 * lanes, words * column, column], [lanes * host_row, row, host_row])
+        } else {
+            let image = self.nest(4 * lanes, 4, [of_lanes, of_rows, words]);
+            (image, self.nest(row, 1, [of_lanes, of_rows, lanes]))
+        };
+        let strip = Strip {
+            lines,
+            blocks,
+            is_shuffled: self.one_in(2),
+            is_far: self.one_in(2),
+            is_near: self.one_in(2),
+            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            ..Strip::default()
+        };
+        if packs {
+            return Strip {
+                source_line: host[1],
+                destination_line: image[1],
+                source_step: host[0],
+                destination_step: image[0],
+                rows: lanes,
+                row_stride: host[2],
+                columns: row,
+                column_stride: image[2],
+                ..strip
+            };
+        }
+        Strip {
+            source_line: image[0],
+            destination_line: host[0],
+            source_step: image[1],
+            destination_step: host[1],
+            rows: row,
+            row_stride: image[2],
+            columns: lanes,
+            column_stride: host[2],
+            ..strip
+        }
+    }
+
     /// One whose rows have whole lines and begin at them, on both sides.
     fn whole_lines(&mut self, op: BlockOp) -> Strip {
         let bytes = |n: u32| usize::try_from(n).unwrap();
@@ -592,6 +670,23 @@ fn split_sides_are_the_same() {
             let strip = random.word_columns(op);
             let places = [random.below(64), random.below(64)];
             check(&mut random, &format!("words of columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Words of elements below a byte, made of the bytes of rows, or taken apart into such.
+#[test]
+fn narrow_words_are_the_same() {
+    let mut random = Random(12);
+    let ops =
+        [(1, false), (1, true), (2, false), (4, false)].into_iter().flat_map(|(bits, truth)| {
+            [BlockOp::NarrowTranspose { bits, truth }, BlockOp::TransposeWiden { bits }]
+        });
+    for op in ops {
+        for number in 0..250 {
+            let strip = random.narrow_words(op);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("narrow words {number}"), op, strip, places);
         }
     }
 }

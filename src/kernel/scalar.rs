@@ -208,16 +208,50 @@ pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool, const MOST_F
     let mut at = 0;
     while at < columns {
         let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
-        let mut eight = [0; 8];
         // SAFETY: the columns from `at` on, eight or what is left.
-        unsafe { few(source.wrapping_add(at), eight.as_mut_ptr(), eight_bytes, 8) };
-        let packed = bits::narrow::<BITS, TRUTH>(eight);
+        let eight = unsafe { up_to_eight(source.wrapping_add(at), eight_bytes) };
+        let packed = bits::narrow::<BITS, TRUTH>(eight.to_le_bytes());
         let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
         let to = destination.wrapping_add(at / 8 * BITS as usize);
         let count = (eight_bytes * BITS as usize).div_ceil(8);
         // SAFETY: eight columns take BITS bytes, fewer as many as have a bit of them.
         unsafe { few(packed.to_le_bytes().as_ptr(), to, count, BITS as usize) };
         at += 8;
+    }
+}
+
+/// Up to eight bytes, and zeros behind them: not put together in memory, from where they could not be loaded as a whole
+/// before the core has finished with the parts.
+///
+/// # Safety
+///
+/// So many bytes can be read.
+#[inline(always)]
+unsafe fn up_to_eight(source: *const u8, count: usize) -> u64 {
+    // The last ones, of which the first ones may be some, to where they belong.
+    let behind = |first: u64, last: u64, width: usize| first | last << (8 * (count - width));
+    match count {
+        8.. => {
+            // SAFETY: by the contract of this function. Bytes need no alignment.
+            u64::from_le_bytes(unsafe { source.cast::<[u8; 8]>().read() })
+        }
+        4..8 => {
+            // SAFETY: as above.
+            let first = u32::from_le_bytes(unsafe { source.cast::<[u8; 4]>().read() });
+            let last = source.wrapping_add(count - 4).cast::<[u8; 4]>();
+            // SAFETY: as above.
+            behind(first.into(), u32::from_le_bytes(unsafe { last.read() }).into(), 4)
+        }
+        2..4 => {
+            // SAFETY: as above.
+            let first = u16::from_le_bytes(unsafe { source.cast::<[u8; 2]>().read() });
+            let last = source.wrapping_add(count - 2).cast::<[u8; 2]>();
+            // SAFETY: as above.
+            behind(first.into(), u16::from_le_bytes(unsafe { last.read() }).into(), 2)
+        }
+        // SAFETY: as above.
+        1 => unsafe { source.read() }.into(),
+        0 => 0,
     }
 }
 
@@ -251,13 +285,11 @@ pub(super) unsafe fn widen_run<const BITS: u32, const MOST_FIRST: bool>(
     let mut at = 0;
     while at < columns {
         let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
-        let mut packed = [0; 8];
         let from = source.wrapping_add(at / 8 * BITS as usize);
         let count = (eight_bytes * BITS as usize).div_ceil(8);
         // SAFETY: eight columns are in BITS bytes, fewer in as many as have a bit of
         // them.
-        unsafe { few(from, packed.as_mut_ptr(), count, BITS as usize) };
-        let packed = u64::from_le_bytes(packed);
+        let packed = unsafe { up_to_eight(from, count) };
         let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
         let eight = bits::widen::<BITS>(packed);
         // SAFETY: the columns from `at` on, eight or what is left.

@@ -5,8 +5,8 @@
 use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::dense::dense;
 use super::few::{few, is_of_words};
-use super::matrix::{MAX_LANES, Matrix};
-use super::turn::{Lines, Squares, Vectors};
+use super::matrix::{Block, MAX_LANES, Matrix};
+use super::turn::{InMemory, Lines, Squares, Vectors, Whole};
 use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
 use super::{Place, Run, Strip, scalar};
 
@@ -39,7 +39,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // elements, as nothing does it instead.
         unsafe {
-            matrix.transpose_by_vectors::<V, BITS, WIDTH, 1, BITS, STREAM>(
+            matrix.transpose_by_vectors::<V, Whole, BITS, WIDTH, 1, BITS, STREAM>(
                 strip,
                 source,
                 destination,
@@ -125,8 +125,9 @@ impl Matrix {
     /// The strip begins at these places, and each matrix has at least as many rows
     /// and columns. The CPU has `V`.
     #[inline(always)]
-    unsafe fn transpose_by_vectors<
+    pub(super) unsafe fn transpose_by_vectors<
         V: Vector,
+        M: InMemory,
         const BITS: u32,
         const WIDTH: usize,
         const WAYS: usize,
@@ -143,7 +144,7 @@ impl Matrix {
             2 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_by_lanes::<V, 2, BITS, WIDTH, WAYS, PART, STREAM>(
+                    self.transpose_by_lanes::<V, M, 2, BITS, WIDTH, WAYS, PART, STREAM>(
                         strip,
                         source,
                         destination,
@@ -153,7 +154,7 @@ impl Matrix {
             4 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_by_lanes::<V, 4, BITS, WIDTH, WAYS, PART, STREAM>(
+                    self.transpose_by_lanes::<V, M, 4, BITS, WIDTH, WAYS, PART, STREAM>(
                         strip,
                         source,
                         destination,
@@ -163,7 +164,7 @@ impl Matrix {
             8 => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_by_lanes::<V, 8, BITS, WIDTH, WAYS, PART, STREAM>(
+                    self.transpose_by_lanes::<V, M, 8, BITS, WIDTH, WAYS, PART, STREAM>(
                         strip,
                         source,
                         destination,
@@ -173,7 +174,7 @@ impl Matrix {
             MAX_LANES => {
                 // SAFETY: as above.
                 unsafe {
-                    self.transpose_by_lanes::<V, 16, BITS, WIDTH, WAYS, PART, STREAM>(
+                    self.transpose_by_lanes::<V, M, 16, BITS, WIDTH, WAYS, PART, STREAM>(
                         strip,
                         source,
                         destination,
@@ -204,7 +205,7 @@ impl Matrix {
 
     /// Whether it has as many rows and columns as a vector has words of that width.
     #[inline(always)]
-    fn has_vectors<V: Vector>(&self, width: usize) -> bool {
+    pub(super) fn has_vectors<V: Vector>(&self, width: usize) -> bool {
         let lanes = V::BYTES / width;
         lanes <= MAX_LANES && self.rows.min(self.columns) >= lanes
     }
@@ -248,6 +249,7 @@ impl Matrix {
     #[inline(always)]
     unsafe fn transpose_by_lanes<
         V: Vector,
+        M: InMemory,
         const LANES: usize,
         const BITS: u32,
         const WIDTH: usize,
@@ -260,16 +262,18 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        if STREAM && self.rows.min(self.columns) >= LINE / WIDTH {
+        let has_lines = self.rows.min(self.columns)
+            >= <Lines<V, M, LANES, BITS, WIDTH, WAYS, PART> as Block>::SIZE;
+        if STREAM && has_lines {
             // SAFETY: by the contract of this function; the matrix has as many rows and
             // columns as a line elements.
             unsafe {
-                self.stream_all::<Lines<V, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
+                self.stream_all::<Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
             }
         } else {
             // SAFETY: by the contract of this function.
             unsafe {
-                self.transpose_all::<Vectors<V, LANES, BITS, WIDTH, WAYS, PART>>(
+                self.transpose_all::<Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>>(
                     strip,
                     source,
                     destination,
@@ -352,7 +356,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // words, as nothing does it instead.
         unsafe {
-            matrix.transpose_by_vectors::<V, 32, 4, WAYS, BITS, STREAM>(strip, source, destination);
+            matrix.transpose_by_vectors::<V, Whole, 32, 4, WAYS, BITS, STREAM>(
+                strip,
+                source,
+                destination,
+            );
         };
     }
 

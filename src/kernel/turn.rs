@@ -10,31 +10,91 @@ use super::ahead;
 use super::carry::{CacheLines, copy_line};
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::places::Starts;
-use super::vector::{LINE, Vector, load_row, weave};
+use super::vector::{LINE, Vector, load_row, put, weave};
+
+/// How elements stand in memory that are whole ones in vectors: as they are there, where nothing else is said.
+pub(super) trait InMemory {
+    /// So many times the bytes, in a row of the source and in a column of the destination.
+    const SOURCE_TIMES: usize = 1;
+    const DESTINATION_TIMES: usize = 1;
+
+    /// Loads a vector of them.
+    ///
+    /// # Safety
+    ///
+    /// `SOURCE_TIMES` vectors of bytes can be read. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn load<V: Vector>(from: *const u8) -> V {
+        // SAFETY: by the contract of this function.
+        unsafe { V::load(from) }
+    }
+
+    /// Stores one, streaming where `STREAM` says so.
+    ///
+    /// # Safety
+    ///
+    /// `DESTINATION_TIMES` vectors of bytes can be written, which for `STREAM` are aligned. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { put::<V, STREAM>(vector, to) };
+    }
+
+    /// Loads 16 bytes of them from each of as many places as a vector has 16 bytes, so far apart; of their
+    /// bytes in the source only so many, for the others zeros. Without [masks](Vector::HAS_MASKS) all of them.
+    ///
+    /// # Safety
+    ///
+    /// These bytes can be read. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn gather<V: Vector>(first: *const u8, apart: usize, bytes: usize) -> V {
+        // SAFETY: by the contract of this function.
+        unsafe { V::gather(first, apart, bytes) }
+    }
+
+    /// Stores them to such places.
+    ///
+    /// # Safety
+    ///
+    /// These bytes can be written. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn scatter<V: Vector>(vector: V, first: *mut u8, apart: usize, bytes: usize) {
+        // SAFETY: by the contract of this function.
+        unsafe { vector.scatter(first, apart, bytes) };
+    }
+}
+
+/// As they are in vectors.
+pub(super) struct Whole;
+
+impl InMemory for Whole {}
 
 /// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
 /// interleaved, elements of `PART` bits.
 pub(super) struct Vectors<
     V,
+    M,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
->(PhantomData<V>);
+>(PhantomData<(V, M)>);
 
 impl<
     V: Vector,
+    M: InMemory,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
-> Block for Vectors<V, LANES, BITS, WIDTH, WAYS, PART>
+> Block for Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
     const SIZE: usize = LANES;
-    const WIDTH: usize = WIDTH;
+    const WIDTH: usize = WIDTH * M::SOURCE_TIMES;
     const WAYS: usize = WAYS;
+    const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
     type Vector = V;
 
@@ -53,7 +113,7 @@ impl<
     ) {
         // SAFETY: the same contract, without streaming.
         unsafe {
-            transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false, R, L>(
+            transpose_vectors::<V, M, LANES, BITS, WIDTH, WAYS, PART, false, R, L>(
                 rows,
                 columns,
                 source,
@@ -65,29 +125,35 @@ impl<
     }
 }
 
-/// The same of as many rows and columns as a line of cache has elements, which are
+/// The same of as many rows and columns as a line of cache has elements, or a vector if those are more, which are
 /// streamed.
 pub(super) struct Lines<
     V,
+    M,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
->(PhantomData<V>);
+>(PhantomData<(V, M)>);
 
 impl<
     V: Vector,
+    M: InMemory,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
-> Block for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+> Block for Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
-    const SIZE: usize = LINE / WIDTH;
-    const WIDTH: usize = WIDTH;
+    const SIZE: usize = {
+        let line = LINE / (WIDTH * M::DESTINATION_TIMES);
+        if line > LANES { line } else { LANES }
+    };
+    const WIDTH: usize = WIDTH * M::SOURCE_TIMES;
     const WAYS: usize = WAYS;
+    const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
     type Vector = V;
 
@@ -108,19 +174,20 @@ impl<
     ) {
         // The parts of a line that come from different rows are put together before they are
         // streamed: memory takes whole lines.
-        let makes_lines = V::BYTES * WAYS < LINE;
-        let lines_of_part = LANES * V::BYTES / LINE;
+        let part = V::BYTES * M::DESTINATION_TIMES * WAYS;
+        let makes_lines = part < LINE;
+        let lines_of_part = LANES * V::BYTES * M::SOURCE_TIMES / LINE;
         let places: [usize; LANES] = std::array::from_fn(|column| column / WAYS * WAYS * LINE);
         for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
-            let source = source.wrapping_add(i * V::BYTES);
+            let source = source.wrapping_add(i * V::BYTES * M::SOURCE_TIMES);
             for j in 0..Self::SIZE / LANES {
                 let rows = rows.part(j * LANES, LANES);
-                let at = j * V::BYTES * WAYS;
+                let at = j * part;
                 if makes_lines {
                     // SAFETY: a part of the rows and columns; for each `WAYS` columns there
                     // are as many lines.
                     unsafe {
-                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, false, R, ()>(
+                        transpose_vectors::<V, M, LANES, BITS, WIDTH, WAYS, PART, false, R, ()>(
                             rows,
                             &places,
                             source,
@@ -132,7 +199,7 @@ impl<
                 } else {
                     // SAFETY: a part of the rows and columns.
                     unsafe {
-                        transpose_vectors::<V, LANES, BITS, WIDTH, WAYS, PART, true, R, L>(
+                        transpose_vectors::<V, M, LANES, BITS, WIDTH, WAYS, PART, true, R, L>(
                             rows,
                             columns,
                             source,
@@ -146,7 +213,10 @@ impl<
             if makes_lines {
                 for (number, (line, &start)) in lines.0.iter().zip(columns).enumerate() {
                     let to = destination.wrapping_add(start).wrapping_add(number % WAYS * LINE);
-                    ahead.fetch_any::<V>(i * LANES + number);
+                    let first = (i * LANES + number) * M::SOURCE_TIMES;
+                    for line in first..first + M::SOURCE_TIMES {
+                        ahead.fetch_any::<V>(line);
+                    }
                     // SAFETY: a line of these columns, aligned for `stream`.
                     unsafe { put_line::<V, true>(line, to, stream) };
                 }
@@ -157,12 +227,13 @@ impl<
 
 impl<
     V: Vector,
+    M: InMemory,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
     const WAYS: usize,
     const PART: u32,
-> StreamedBlock for Lines<V, LANES, BITS, WIDTH, WAYS, PART>
+> StreamedBlock for Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
     type Table = [usize; LINES_ALONG * WORDS_OF_LINE];
     fn table() -> Self::Table {
@@ -177,6 +248,7 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const SIZE: usize = LINE / WIDTH;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = 1;
+    const DESTINATION_WIDTH: usize = WIDTH;
 
     type Vector = V;
 
@@ -226,6 +298,7 @@ impl<V: Vector, const WIDTH: usize> StreamedBlock for Squares<V, WIDTH, true> {
 #[inline(always)]
 unsafe fn transpose_vectors<
     V: Vector,
+    M: InMemory,
     const LANES: usize,
     const BITS: u32,
     const WIDTH: usize,
@@ -246,7 +319,7 @@ unsafe fn transpose_vectors<
     let mut vectors = [unsafe { V::splat(0) }; LANES];
     for (vector, start) in vectors.iter_mut().zip(rows.each()) {
         // SAFETY: `LANES` columns of one row.
-        *vector = unsafe { V::load(source.wrapping_add(start)) };
+        *vector = unsafe { M::load(source.wrapping_add(start)) };
     }
     let turned = weave::<V, LANES, BITS>(vectors);
     if WAYS > 1 {
@@ -254,28 +327,29 @@ unsafe fn transpose_vectors<
         for (group, (rows, &start)) in turned.as_chunks::<WAYS>().0.iter().zip(columns).enumerate()
         {
             for (i, words) in weave::<V, WAYS, PART>(*rows).into_iter().enumerate() {
-                let to = destination.wrapping_add(start.wrapping_add(i * V::BYTES));
-                ahead.fetch_before::<V>(group * WAYS + i);
+                let at = start.wrapping_add(i * V::BYTES * M::DESTINATION_TIMES);
+                let to = destination.wrapping_add(at);
+                ahead.fetch_before::<V>(group * WAYS + i, M::SOURCE_TIMES);
                 if STREAM && stream {
                     // SAFETY: the words of `LANES` rows and some columns, aligned.
-                    unsafe { words.stream(to) };
+                    unsafe { M::put::<V, true>(words, to) };
                 } else {
                     // SAFETY: the words of `LANES` rows and some columns.
-                    unsafe { words.store(to) };
+                    unsafe { M::put::<V, false>(words, to) };
                 }
             }
         }
     } else if STREAM && stream {
         for (i, (vector, &start)) in turned.into_iter().zip(columns).enumerate() {
-            ahead.fetch_before::<V>(i);
+            ahead.fetch_before::<V>(i, M::SOURCE_TIMES);
             // SAFETY: `LANES` rows of one column, aligned.
-            unsafe { vector.stream(destination.wrapping_add(start)) };
+            unsafe { M::put::<V, true>(vector, destination.wrapping_add(start)) };
         }
     } else {
         for (i, (vector, &start)) in turned.into_iter().zip(columns).enumerate() {
-            ahead.fetch_before::<V>(i);
+            ahead.fetch_before::<V>(i, M::SOURCE_TIMES);
             // SAFETY: `LANES` rows of one column.
-            unsafe { vector.store(destination.wrapping_add(start)) };
+            unsafe { M::put::<V, false>(vector, destination.wrapping_add(start)) };
         }
     }
 }

@@ -115,6 +115,38 @@ pub(super) trait Vector: Copy {
         unsafe { self.store(first) };
     }
 
+    /// [Gathers](Vector::gather) from `SIZE` bytes of a place: half as many as a vector has, or all. Only with
+    /// [masks](Vector::HAS_MASKS).
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the instructions, and `count` bytes can be read at each place, or that size if it is less.
+    #[inline(always)]
+    unsafe fn gather_pieces<const SIZE: usize>(
+        _first: *const u8,
+        _apart: usize,
+        _count: usize,
+    ) -> Self {
+        debug_assert!(false, "there are no masks");
+        // SAFETY: by the contract of this function.
+        unsafe { Self::splat(0) }
+    }
+
+    /// Scatters to such places.
+    ///
+    /// # Safety
+    ///
+    /// These bytes can be written.
+    #[inline(always)]
+    unsafe fn scatter_pieces<const SIZE: usize>(
+        self,
+        _first: *mut u8,
+        _apart: usize,
+        _count: usize,
+    ) {
+        debug_assert!(false, "there are no masks");
+    }
+
     /// Interleaves four rows of bytes: four zips, where there is no shorter way.
     #[inline(always)]
     fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {

@@ -18,6 +18,7 @@ use super::dense::{Dense, Ways, instead_by_columns, store_rest};
 use super::few::{Groups, Tall, Wide};
 use super::places::Split;
 use super::scalar::{self, Scalar};
+use super::turn::Whole;
 use super::vector::{LINE, Vector, streams, unweave, weave};
 use super::walk::Ahead;
 use super::{Place, Run, Strip};
@@ -105,7 +106,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: a block of the strip, of as many rows as a vector has words, as nothing does it instead; there are
             // masks.
-            unsafe { tall.transpose::<V, 32, STREAM>(source, destination, stream) };
+            unsafe { tall.transpose::<V, Whole, 32, STREAM>(source, destination, stream) };
         }
     }
 
@@ -155,7 +156,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: a block of the strip, of as many rows as a vector has words, as nothing does it instead; there are
             // masks.
-            unsafe { wide.transpose::<V, 32>(source, destination) };
+            unsafe { wide.transpose::<V, Whole, 32>(source, destination) };
         }
     }
 

@@ -1,6 +1,6 @@
 //! A kernel call in smaller ones: fewer lines, blocks, rows or columns at a time.
 
-use super::choose::{Leaf, lots};
+use super::choose::{Leaf, WORD_BITS, lots};
 use super::nest::Loop;
 use crate::kernel::BlockOp;
 
@@ -36,7 +36,12 @@ impl Along {
     pub(super) fn least(self, leaf: &Leaf) -> usize {
         match (self, leaf.op) {
             (Along::Lines | Along::Blocks, _) => 1,
-            (Along::Rows, BlockOp::Transpose { .. }) => 64,
+            (
+                Along::Rows,
+                BlockOp::Transpose { .. }
+                | BlockOp::NarrowTranspose { .. }
+                | BlockOp::TransposeWiden { .. },
+            ) => 64,
             // The rows of a word stay together.
             (Along::Rows, _) => leaf.strip.rows,
             (Along::Columns, _) => 64,
@@ -49,11 +54,27 @@ impl Along {
         let bits = |bytes: usize| {
             Some(i64::try_from(bytes.cast_signed()).ok()?.wrapping_mul(8).cast_unsigned())
         };
+        // What is a word further for each of its elements, so many bits wide.
+        let element_of = |word: u64, width: u32| {
+            let word = word.cast_signed();
+            let count = i64::try_from(WORD_BITS).ok()?.checked_div(width.into())?;
+            (word % count == 0).then(|| (word / count).cast_unsigned())
+        };
         Some(match (self, leaf.op) {
             (Along::Lines, _) => (bits(strip.source_line)?, bits(strip.destination_line)?),
             (Along::Blocks, _) => (bits(strip.source_step)?, bits(strip.destination_step)?),
             (Along::Rows, BlockOp::Transpose { bits: width }) => {
                 (bits(strip.row_stride)?, width.into())
+            }
+            (Along::Rows, BlockOp::NarrowTranspose { .. }) => (bits(strip.row_stride)?, WORD_BITS),
+            (Along::Rows, BlockOp::TransposeWiden { bits: width }) => {
+                (element_of(bits(strip.row_stride)?, width)?, 8)
+            }
+            (Along::Columns, BlockOp::NarrowTranspose { bits: width, .. }) => {
+                (8, element_of(bits(strip.column_stride)?, width)?)
+            }
+            (Along::Columns, BlockOp::TransposeWiden { .. }) => {
+                (WORD_BITS, bits(strip.column_stride)?)
             }
             (Along::Columns, BlockOp::Copy) => (8, 8),
             (Along::Columns, BlockOp::Interleave { ways, bits, .. }) => {

@@ -11,7 +11,8 @@
 //!   **strided**.
 //!
 //! Elements below a byte that host memory keeps one in a byte are squeezed: over
-//! rows, where the destination goes over rows, or along a run. Rows that are packed on both
+//! rows, where the destination goes over rows, or along a run; runs of a word each are
+//! transposed on the way. Rows that are packed on both
 //! sides are interleaved as well, if they fill bytes. Other elements that
 //! begin within a byte on both sides are moved **bit by bit**.
 
@@ -58,6 +59,9 @@ pub(super) struct Leaf {
     /// In place of a kernel: two passes, through scratch memory.
     pub(super) hop: Option<Box<Hop>>,
 }
+
+/// The bits of the words that XLA makes of narrower elements.
+pub(super) const WORD_BITS: u64 = 32;
 
 /// A run of so many bits is worth a call of its own.
 const RUN_BITS: u64 = 129;
@@ -127,6 +131,13 @@ fn leaves(
             let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(block.bits));
             take_panels(&mut loops, run(block.rows), run(block.columns), elements)?
         }
+        BlockOp::NarrowTranspose { .. } | BlockOp::TransposeWiden { .. } => {
+            // Words, whose elements one side has as bytes.
+            let words = |l: Option<Loop>, step: u64| l.and_then(|l| l.extent.checked_mul(step));
+            let rows = words(block.rows, block.rows?.destination);
+            let columns = words(block.columns, block.columns?.source);
+            take_panels(&mut loops, rows, columns, elements)?
+        }
         BlockOp::TransposeInterleave { ways, .. } => {
             let square = u64::from(ways).checked_mul(ways.into())?.checked_mul(block.bits)?;
             let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(square));
@@ -161,6 +172,16 @@ fn leaves(
             let data =
                 usize::try_from(columns?.extent.checked_mul(bits.into())?.div_ceil(8)).ok()?;
             strip.pad = whole.checked_sub(data)?;
+        }
+        BlockOp::NarrowTranspose { .. } | BlockOp::TransposeWiden { .. } => {
+            let elements = usize::try_from(block.more.first()?.extent).ok()?;
+            if matches!(block.op, BlockOp::NarrowTranspose { .. }) {
+                strip.columns = strip.columns.checked_mul(elements)?;
+            } else {
+                strip.rows = strip.rows.checked_mul(elements)?;
+            }
+            strip.row_stride = step(rows?.source)?;
+            strip.column_stride = step(columns?.destination)?;
         }
         BlockOp::Transpose { .. } => {
             strip.row_stride = step(rows?.source)?;
@@ -220,12 +241,32 @@ pub(super) fn rows_of_words(
     if !offsets.all(|n| n.is_multiple_of(8)) || !(source | destination).is_multiple_of(8) {
         return None;
     }
-    let strip = Strip {
-        rows: usize::try_from(rows.extent).ok()?,
-        row_stride: step(rows.source)?,
-        columns: usize::try_from(columns).ok()?,
-        column_stride: step(words.destination)?,
-        ..take_strip(&mut loops, elements)?
+    let (count, columns) = (usize::try_from(rows.extent).ok()?, usize::try_from(columns).ok()?);
+    let (row, word) = (step(rows.source)?, step(words.destination)?);
+    let image = rows.extent.checked_mul(WORD_BITS);
+    let strip = match op {
+        BlockOp::NarrowTranspose { .. } => Strip {
+            rows: count,
+            row_stride: row,
+            columns,
+            column_stride: word,
+            ..take_panels(&mut loops, image, None, elements)?
+        },
+        // Those of the array are its columns.
+        BlockOp::TransposeWiden { .. } => Strip {
+            rows: columns,
+            row_stride: word,
+            columns: count,
+            column_stride: row,
+            ..take_panels(&mut loops, None, image, elements)?
+        },
+        _ => Strip {
+            rows: count,
+            row_stride: row,
+            columns,
+            column_stride: word,
+            ..take_strip(&mut loops, elements)?
+        },
     };
     let (loops, stages) = (extents(loops), Stages::default());
     Some(Leaf { source, destination, loops, op, strip, stages, hop: None })
@@ -602,6 +643,10 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
         return None;
     }
     if rows.source == 8 {
+        let op = BlockOp::NarrowTranspose { bits, truth };
+        if let Some(block) = turned_words(loops, d, op, (8, width)) {
+            return Some(block);
+        }
         loops.remove(d);
         let op = BlockOp::Narrow { bits, truth, most_first: false };
         let columns = Some(rows);
@@ -636,6 +681,9 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
         return None;
     }
     if let Some(s) = s.filter(|_| rows.destination == 8) {
+        if let Some(block) = turned_words(loops, s, BlockOp::TransposeWiden { bits }, (width, 8)) {
+            return Some(block);
+        }
         loops.remove(s);
         let op = BlockOp::Widen { bits, most_first: false };
         let columns = Some(rows);
@@ -663,6 +711,36 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
     }
     let (rows, columns) = (Some(rows), Some(columns));
     Some(Block { op, bits: 8, rows, columns, pads: (false, false), more: Vec::new() })
+}
+
+/// Words of 32 bits with all their elements, which loop `word` has, and host memory a byte for each: elements have
+/// these widths, in bits.
+fn turned_words(
+    loops: &mut Vec<Loop>,
+    word: usize,
+    op: BlockOp,
+    (source, destination): (u64, u64),
+) -> Option<Block> {
+    let elements = loops[word];
+    let narrow = source.min(destination);
+    if elements.is_padded() || elements.extent.checked_mul(narrow)? != WORD_BITS || !exists(op) {
+        return None;
+    }
+    let find = |step: &dyn Fn(&Loop) -> bool| loops.iter().position(step);
+    let rows = find(&|l| Some(l.destination) == elements.extent.checked_mul(destination))?;
+    let columns = find(&|l| Some(l.source) == elements.extent.checked_mul(source))?;
+    if rows == columns {
+        return None;
+    }
+    let (row_loop, column_loop) = (loops[rows], loops[columns]);
+    let mut taken = [word, rows, columns];
+    taken.sort_unstable();
+    for i in taken.into_iter().rev() {
+        loops.remove(i);
+    }
+    let (rows, columns) = (Some(row_loop), Some(column_loop));
+    let pads = (false, false);
+    Some(Block { op, bits: destination, rows, columns, pads, more: vec![elements] })
 }
 
 /// Whether all words that begin at the elements of a nest are within the source:

@@ -56,10 +56,10 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         | BlockOp::Unsqueeze { .. }
         | BlockOp::Interleave { bits: ..8, .. }
         | BlockOp::Deinterleave { bits: ..8, .. } => {
-            let byte = if strip.is_below_vectors(op) { 500 } else { BYTE / 2 };
+            let byte = if strip.is_below_vectors(op, stores.tier) { 500 } else { BYTE / 2 };
             elements.checked_mul(byte)?.checked_add(STRETCH)?
         }
-        op if strip.is_below_vectors(op) => elements.checked_mul(1_500)?,
+        op if strip.is_below_vectors(op, stores.tier) => elements.checked_mul(1_500)?,
         BlockOp::Transpose { bits } => transposed(leaf, bits, bytes(bits)?, stores)?,
         BlockOp::InterleaveTranspose { ways, bits }
         | BlockOp::TransposeDeinterleave { ways, bits } => {
@@ -69,6 +69,8 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
             bytes(bits)?.checked_mul(2)?
         }
         BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
+        BlockOp::NarrowTranspose { bits, .. } => words_of_bytes(strip.columns, bits, bytes(8)?)?,
+        BlockOp::TransposeWiden { bits } => words_of_bytes(strip.rows, bits, bytes(8)?)?,
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
         | BlockOp::Exchange { bits, .. } => bytes(bits)?,
@@ -92,6 +94,12 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     };
     let call = block.checked_add(start + kept)?.checked_mul(blocks)?.checked_add(CALL + staged)?;
     call.checked_mul(calls)
+}
+
+/// Words of elements of so many bits, of which a row of bytes has so many. Four of them are turned at a time, or more.
+fn words_of_bytes(elements: usize, bits: u32, moved: u64) -> Option<u64> {
+    let words = u64::try_from(elements).ok()?.div_ceil((u32::BITS / bits).into()).max(1);
+    moved.checked_mul(2)?.checked_mul(words.checked_next_multiple_of(4)?)?.checked_div(words)
 }
 
 /// What a stage brings or takes away, run by run.

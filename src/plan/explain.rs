@@ -240,7 +240,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
             BlockOp::Bits { .. } | BlockOp::FillBits => {
                 Some("slow: single elements within bytes, which cannot be moved as bytes")
             }
-            op if strip.is_below_vectors(op) => {
+            op if strip.is_below_vectors(op, tier) => {
                 Some("slow: blocks shorter than a vector, one element after the other")
             }
             _ => None,

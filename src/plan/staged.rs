@@ -15,6 +15,7 @@ use super::choose::{self, Elements, Leaf};
 use super::cost;
 use super::hop;
 use super::nest::{Loop, Nest};
+use crate::Tier;
 use crate::convert::Conversion;
 use crate::kernel::{BlockOp, Run, Runs};
 
@@ -118,7 +119,8 @@ pub(super) fn data(
             _ => staged(&nest, elements, sides),
         };
         let Some(leaves) = leaves else { continue };
-        let slowness = leaves.iter().map(slowness).max().unwrap_or(0);
+        let slowness_of = |leaf| slowness(leaf, elements.stores.tier);
+        let slowness = leaves.iter().map(slowness_of).max().unwrap_or(0);
         if best.as_ref().is_none_or(|(least, _)| slowness < *least) {
             best = Some((slowness, leaves));
         }
@@ -165,7 +167,7 @@ fn of_rows_most_first(nest: &Nest, elements: &Elements, order: MostFirst) -> Opt
             BlockOp::Fill | BlockOp::FillBits => continue,
             _ => return None,
         }
-        if slowness(leaf) > 0 || !choose::exists(leaf.op) {
+        if slowness(leaf, elements.stores.tier) > 0 || !choose::exists(leaf.op) {
             return None;
         }
     }
@@ -243,12 +245,12 @@ fn scaled(at: u64, times: u32, by: u32) -> Option<u64> {
     i64::try_from(product / by).ok().map(i64::cast_unsigned)
 }
 
-fn slowness(leaf: &Leaf) -> usize {
+fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
         BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
         BlockOp::Strided { .. } => 1,
-        op if leaf.strip.is_below_vectors(op) => 1,
+        op if leaf.strip.is_below_vectors(op, tier) => 1,
         _ => 0,
     }
 }

@@ -123,10 +123,10 @@ impl Stores {
         // What padding goes on with has columns that are no whole lines.
         let (rows, columns) = strip.crowds(op);
         // Crowded columns are made apart, but for those of interleaved words.
-        let are_made_apart = columns > ROOM && matches!(op, BlockOp::Transpose { .. });
+        let are_made_apart = columns > ROOM && !matches!(op, BlockOp::TransposeInterleave { .. });
         let has_ordinary = are_made_apart && rows <= ROOM;
         // Of few columns that lie together, each line is far from the one before it, on both sides.
-        let is_scattered = rows > ROOM && strip.columns < ROOM;
+        let is_scattered = rows > ROOM && strip.columns_of_block(op) < ROOM;
         let has_few_ways = self.core.has_few_ways();
         let limit = if !strip.has_columns_of_lines(op) {
             TRANSPOSES_IN_PARTS
@@ -159,7 +159,10 @@ impl Stores {
             | BlockOp::Reverse { .. }
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
-            BlockOp::Transpose { .. } | BlockOp::TransposeInterleave { .. } => {
+            BlockOp::Transpose { .. }
+            | BlockOp::NarrowTranspose { .. }
+            | BlockOp::TransposeWiden { .. }
+            | BlockOp::TransposeInterleave { .. } => {
                 self.of_transpose(op, strip)
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
             }

@@ -1,29 +1,37 @@
 //! Columns that words have several of, where their number is no multiple of that: `bf16[1000,3]` in words of two.
 //!
 //! Whole words and the rest of a row are regions of their own, because their loops differ. Where the array
-//! is dense, or rows are short, one kernel does both.
+//! is dense, or rows are short, or elements are narrower than the bytes of the host, one kernel does both.
 
-use super::choose::{self, Elements, Leaf};
+use super::choose::{self, Elements, Leaf, WORD_BITS as WORD};
 use super::nest::{Loop, Nest};
 use crate::kernel::{BlockOp, has_word_columns};
-
-/// The bits of a word.
-const WORD: u64 = 32;
 
 /// Rows that are not dense have a word and more, but no more words than this, as those are transposed as such; and there
 /// are as many of them as a vector has words.
 const MOST_WORDS: u64 = 16;
 const LEAST_ROWS: u64 = 16;
 
+/// Without masks, whole words are turned in vectors of so many, of as many rows at least.
+const LEAST_WORDS: u64 = 4;
+
 /// The kernels of the rest of each row, and of the whole words before it, if there are some.
 pub(super) fn leaves(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
     let Elements { source_bits, destination_bits, stores, .. } = *elements;
-    if source_bits != destination_bits || !matches!(source_bits, 8 | 16) || !stores.tier.shuffles()
-    {
+    let (packs, unpacks) = match (source_bits, destination_bits) {
+        (8, 8) | (16, 16) => (true, true),
+        (8, ..8) => (true, false),
+        (..8, 8) => (false, true),
+        _ => return None,
+    };
+    if !stores.tier.shuffles() {
         return None;
     }
-    let pack = Rows::of(whole, rest, elements).and_then(|rows| rows.pack(elements));
-    pack.or_else(|| {
+    let pack = || Rows::of(whole, rest, elements)?.pack(elements);
+    packs.then(pack).flatten().or_else(|| {
+        if !unpacks {
+            return None;
+        }
         let mut loops = whole.into_iter().chain([rest]).flat_map(|nest| &nest.loops);
         if loops.any(|l| l.is_padded()) {
             return None;
@@ -51,16 +59,18 @@ struct Words {
 }
 
 impl Words {
-    fn of(nest: &Nest, bits: u64) -> Option<Words> {
+    /// Of elements of so many bits in the array, and in the image.
+    fn of(nest: &Nest, host_bits: u64, bits: u64) -> Option<Words> {
         let mut others: Vec<Loop> = nest.loops.iter().copied().filter(|l| l.full > 1).collect();
         let mut take =
             |which: &dyn Fn(&Loop) -> bool| others.iter().position(which).map(|i| others.remove(i));
-        let columns = take(&|l| (l.source, l.destination) == (bits, bits));
+        let columns = take(&|l| (l.source, l.destination) == (host_bits, bits));
         let rows = take(&|l| l.destination == WORD)?;
-        let words = take(&|l| l.source == WORD);
+        let row_step = (WORD / bits).checked_mul(host_bits)?;
+        let words = take(&|l| l.source == row_step);
         Some(Words {
-            columns: columns.unwrap_or(Loop::new(1, bits, bits)),
-            words: words.unwrap_or(Loop::new(1, WORD, 0)),
+            columns: columns.unwrap_or(Loop::new(1, host_bits, bits)),
+            words: words.unwrap_or(Loop::new(1, row_step, 0)),
             rows,
             others,
         })
@@ -83,17 +93,20 @@ struct Rows {
 
 impl Rows {
     fn of(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> Option<Rows> {
-        let bits = u64::from(elements.source_bits);
+        let Elements { source_bits, destination_bits, stores, .. } = *elements;
+        let bits = u64::from(source_bits.min(destination_bits));
+        let host_bits = u64::from(source_bits.max(destination_bits));
         let ways = WORD / bits;
-        let last = Words::of(rest, bits)?;
+        let last = Words::of(rest, host_bits, bits)?;
         let (mut count, mut first, mut stride) = (0, rest, last.words.destination);
         if let Some(nest) = whole {
-            let all = Words::of(nest, bits)?;
+            let all = Words::of(nest, host_bits, bits)?;
             (count, first) = (all.words.extent, nest);
             let apart = rest.destination.wrapping_sub(nest.destination);
             stride = apart.checked_div(count)?;
             let goes_on = |words: Loop| words.full == 1 || words.destination == stride;
-            let is_next = Some(rest.source.wrapping_sub(nest.source)) == count.checked_mul(WORD)
+            let is_next = Some(rest.source.wrapping_sub(nest.source))
+                == count.checked_mul(ways)?.checked_mul(host_bits)
                 && stride.checked_mul(count) == Some(apart)
                 && goes_on(all.words)
                 && goes_on(last.words);
@@ -106,11 +119,15 @@ impl Rows {
         }
         let columns = count.checked_mul(ways)?.checked_add(last.columns.extent)?;
         let row = columns.checked_mul(bits)?;
-        let is_dense = last.rows.source == row && has_word_columns(columns);
-        let is_few = elements.stores.tier.has_masks()
-            && (WORD + 1..=MOST_WORDS * WORD).contains(&row)
-            && last.rows.extent >= LEAST_ROWS;
-        if last.words.extent > 1 || last.columns.extent > ways || !(is_dense || is_few) {
+        let has_masks = stores.tier.has_masks() && last.rows.extent >= LEAST_ROWS;
+        let has_kernel = if bits < host_bits {
+            // Rows of less than a word have other ways.
+            count >= LEAST_WORDS && last.rows.extent >= LEAST_WORDS || has_masks && count > 0
+        } else {
+            let is_dense = last.rows.source == row && has_word_columns(columns);
+            is_dense || has_masks && (WORD + 1..=MOST_WORDS * WORD).contains(&row)
+        };
+        if last.words.extent > 1 || last.columns.extent > ways || !has_kernel {
             return None;
         }
         let full = count.checked_add(last.words.full)?;
@@ -129,7 +146,11 @@ impl Rows {
 
     fn pack(self, elements: &Elements) -> Option<Vec<Leaf>> {
         let (ways, bits) = (u32::try_from(self.ways).ok()?, u32::try_from(self.bits).ok()?);
-        let op = BlockOp::InterleaveColumns { ways, bits };
+        let op = if elements.source_bits > bits {
+            BlockOp::NarrowTranspose { bits, truth: elements.truth }
+        } else {
+            BlockOp::InterleaveColumns { ways, bits }
+        };
         if !self.is_full || !choose::exists(op) {
             return None;
         }
@@ -147,7 +168,11 @@ impl Rows {
     /// The other way, of the mirrored nests.
     fn unpack(self, elements: &Elements) -> Option<Vec<Leaf>> {
         let (ways, bits) = (u32::try_from(self.ways).ok()?, u32::try_from(self.bits).ok()?);
-        let op = BlockOp::DeinterleaveColumns { ways, bits };
+        let op = if elements.destination_bits > bits {
+            BlockOp::TransposeWiden { bits }
+        } else {
+            BlockOp::DeinterleaveColumns { ways, bits }
+        };
         // Words are read as a whole, whatever is in them besides.
         let mut places = self.others.iter().map(|l| l.destination);
         let is_at_word = |at: u64| at.is_multiple_of(WORD);

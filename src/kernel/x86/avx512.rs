@@ -8,7 +8,7 @@
 use std::arch::x86_64::*;
 
 use super::super::algorithm::compiled;
-use super::super::vector::{Vector, unweave, weave};
+use super::super::vector::{LINE, Vector, unweave, weave};
 use super::avx2;
 use super::prefetch;
 use crate::cpu::with_features;
@@ -266,6 +266,41 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    unsafe fn gather_pieces<const SIZE: usize>(
+        first: *const u8,
+        apart: usize,
+        count: usize,
+    ) -> Self {
+        if SIZE == LINE {
+            // SAFETY: by the contract of the trait; what the mask leaves out is not read.
+            return V(unsafe { _mm512_maskz_loadu_epi8(of_all(count), first.cast()) });
+        }
+        let mask = of_half(count);
+        // SAFETY: as above.
+        let a = unsafe { _mm256_maskz_loadu_epi8(mask, first.cast()) };
+        // SAFETY: as above.
+        let b = unsafe { _mm256_maskz_loadu_epi8(mask, first.wrapping_add(apart).cast()) };
+        // SAFETY: the CPU has AVX-512.
+        let all = unsafe { _mm512_castsi256_si512(a) };
+        // SAFETY: as above.
+        V(unsafe { _mm512_inserti64x4::<1>(all, b) })
+    }
+
+    #[inline(always)]
+    unsafe fn scatter_pieces<const SIZE: usize>(self, first: *mut u8, apart: usize, count: usize) {
+        if SIZE == LINE {
+            // SAFETY: by the contract of the trait; what the mask leaves out is not written.
+            return unsafe { _mm512_mask_storeu_epi8(first.cast(), of_all(count), self.0) };
+        }
+        let (half, mask) = (avx512!(_mm512_castsi512_si256(self.0)), of_half(count));
+        // SAFETY: as above.
+        unsafe { _mm256_mask_storeu_epi8(first.cast(), mask, half) };
+        let half = avx512!(_mm512_extracti64x4_epi64::<1>(self.0));
+        // SAFETY: as above.
+        unsafe { _mm256_mask_storeu_epi8(first.wrapping_add(apart).cast(), mask, half) };
+    }
+
+    #[inline(always)]
     fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
         // Unpacking works within the quarters. So that its results are in order,
         // each row gets its quarters where the words of a result come from.
@@ -385,6 +420,19 @@ impl Vector for V {
 fn of_quarter(count: usize) -> __mmask16 {
     let left_out = u32::try_from(16 - count.min(16)).unwrap_or_default();
     __mmask16::MAX.unbounded_shr(left_out)
+}
+
+/// And of a half, and of all of a vector.
+#[inline(always)]
+fn of_half(count: usize) -> __mmask32 {
+    let left_out = u32::try_from(32 - count.min(32)).unwrap_or_default();
+    __mmask32::MAX.unbounded_shr(left_out)
+}
+
+#[inline(always)]
+fn of_all(count: usize) -> __mmask64 {
+    let left_out = u32::try_from(64 - count.min(64)).unwrap_or_default();
+    __mmask64::MAX.unbounded_shr(left_out)
 }
 
 /// In each quarter, four rows of four elements of 32 bits become their columns.
