@@ -25,8 +25,9 @@ const fn elements(bits: u32) -> usize {
     8 * WORD / bits as usize
 }
 
-/// How many whole words of so many elements go by blocks, and how many elements are left. With masks, words that fill no block
-/// are done apart too, as a last block would do others once more; but of what is in memory, all is read at once.
+/// How many whole words of so many elements go by blocks, and how many elements are left. With masks, words that fill no
+/// block are left too, as a last block would do others once more; but not where it is streamed, as rows would be visited
+/// twice.
 #[inline(always)]
 fn parts<V: Vector, const BITS: u32, const STREAM: bool>(count: usize) -> (usize, usize) {
     let words = count / elements(BITS);
@@ -184,7 +185,7 @@ impl<const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
         Some(if has_few {
             V::compiled::<Few<NarrowTranspose<BITS, TRUTH, STREAM>>>()
         } else {
-            // Of so few, no whole lines are written.
+            // What is so small is not streamed.
             shorter::<NarrowTranspose<BITS, TRUTH, false>, V>()
         })
     }
@@ -260,7 +261,7 @@ impl<const BITS: u32, const STREAM: bool> Algorithm for TransposeWiden<BITS, STR
         Some(if has_few {
             V::compiled::<Few<TransposeWiden<BITS, false>>>()
         } else {
-            // Of so few, no whole lines are written.
+            // What is so small is not streamed.
             shorter::<TransposeWiden<BITS, false>, V>()
         })
     }

@@ -473,7 +473,7 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     {
         return Some(block);
     }
-    remove_both(loops, s, d);
+    remove_all(loops, &[s, d]);
     let taken = (Some(along_destination), Some(along_source), (false, false));
     block(BlockOp::Transpose { bits: width }, bits, taken)
 }
@@ -519,7 +519,7 @@ fn words_of_rows(
         } else {
             return None;
         };
-    remove_both(loops, s, d);
+    remove_all(loops, &[s, d]);
     let (rows, columns) = (Some(rows), Some(columns));
     Some(Block { op, bits, rows, columns, pads, more: Vec::new() })
 }
@@ -581,12 +581,7 @@ fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Opti
         return None;
     }
     let (row_loop, column_loop) = (loops[rows], loops[columns]);
-    let mut taken = vec![s, d, rows, columns];
-    taken.sort_unstable();
-    taken.dedup();
-    for i in taken.into_iter().rev() {
-        loops.remove(i);
-    }
+    remove_all(loops, &[s, d, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
 }
@@ -619,11 +614,7 @@ fn dense_words(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<B
     let (op, rows, columns, word) =
         interleave().filter(fits).or_else(|| deinterleave().filter(fits))?;
     let (row_loop, column_loop, more) = (loops[rows], loops[columns], vec![loops[word]]);
-    let mut taken = [rows, columns, word];
-    taken.sort_unstable();
-    for i in taken.into_iter().rev() {
-        loops.remove(i);
-    }
+    remove_all(loops, &[rows, columns, word]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
 }
@@ -665,7 +656,7 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
     if columns.destination != word || !exists(op) {
         return None;
     }
-    remove_both(loops, s, d);
+    remove_all(loops, &[s, d]);
     let (rows, columns) = (Some(rows), Some(columns));
     Some(Block { op, bits: width, rows, columns, pads: (true, true), more: Vec::new() })
 }
@@ -706,7 +697,7 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
         return None;
     }
     match s {
-        Some(s) => remove_both(loops, s, d),
+        Some(s) => remove_all(loops, &[s, d]),
         None => _ = loops.remove(d),
     }
     let (rows, columns) = (Some(rows), Some(columns));
@@ -733,11 +724,7 @@ fn turned_words(
         return None;
     }
     let (row_loop, column_loop) = (loops[rows], loops[columns]);
-    let mut taken = [word, rows, columns];
-    taken.sort_unstable();
-    for i in taken.into_iter().rev() {
-        loops.remove(i);
-    }
+    remove_all(loops, &[word, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     let pads = (false, false);
     Some(Block { op, bits: destination, rows, columns, pads, more: vec![elements] })
@@ -762,9 +749,10 @@ pub(super) fn exists(op: BlockOp) -> bool {
     kernel(op, Tier::SCALAR, false).is_some()
 }
 
-fn remove_both(loops: &mut Vec<Loop>, a: usize, b: usize) {
-    loops.remove(a.max(b));
-    loops.remove(a.min(b));
+/// Removes the loops of these numbers, of which some may be the same.
+fn remove_all(loops: &mut Vec<Loop>, numbers: &[usize]) {
+    let mut number = 0..;
+    loops.retain(|_| number.next().is_none_or(|number| !numbers.contains(&number)));
 }
 
 fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {

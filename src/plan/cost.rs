@@ -69,8 +69,9 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
             bytes(bits)?.checked_mul(2)?
         }
         BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
-        BlockOp::NarrowTranspose { bits, .. } => words_of_bytes(strip.columns, bits, bytes(8)?)?,
-        BlockOp::TransposeWiden { bits } => words_of_bytes(strip.rows, bits, bytes(8)?)?,
+        BlockOp::NarrowTranspose { bits, .. } | BlockOp::TransposeWiden { bits } => {
+            words_of_bytes(leaf, bits, bytes(8)?, stores)?
+        }
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
         | BlockOp::Exchange { bits, .. } => bytes(bits)?,
@@ -96,10 +97,17 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     call.checked_mul(calls)
 }
 
-/// Words of elements of so many bits, of which a row of bytes has so many. Four of them are turned at a time, or more.
-fn words_of_bytes(elements: usize, bits: u32, moved: u64) -> Option<u64> {
+/// Words of elements of so many bits that are transposed as they are made of bytes, or taken apart into such, which are
+/// moved in as long as that. Four of them are turned at a time, or more.
+fn words_of_bytes(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64> {
+    let strip = &leaf.strip;
+    let is_narrowed = matches!(leaf.op, BlockOp::NarrowTranspose { .. });
+    let elements = if is_narrowed { strip.columns } else { strip.rows };
     let words = u64::try_from(elements).ok()?.div_ceil((u32::BITS / bits).into()).max(1);
-    moved.checked_mul(2)?.checked_mul(words.checked_next_multiple_of(4)?)?.checked_div(words)
+    // In L3, where each element is a small part of a word, blocks have little of many rows.
+    let is_in_l3 = !stores.are_shuffled() && !stores.streams(leaf.op, strip);
+    let times = if is_in_l3 && bits < 4 { 4 } else { 2 };
+    moved.checked_mul(times)?.checked_mul(words.checked_next_multiple_of(4)?)?.checked_div(words)
 }
 
 /// What a stage brings or takes away, run by run.

@@ -122,6 +122,9 @@ impl Stores {
     fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
         // What padding goes on with has columns that are no whole lines.
         let (rows, columns) = strip.crowds(op);
+        // Of these, a block writes several lines of each column as a whole, which need not stay in L1.
+        let writes_runs = matches!(op, BlockOp::TransposeWiden { bits: ..4 });
+        let columns = if writes_runs { 0 } else { columns };
         // Crowded columns are made apart, but for those of interleaved words.
         let are_made_apart = columns > ROOM && !matches!(op, BlockOp::TransposeInterleave { .. });
         let has_ordinary = are_made_apart && rows <= ROOM;

@@ -28,17 +28,16 @@ pub(super) fn leaves(whole: Option<&Nest>, rest: &Nest, elements: &Elements) -> 
         return None;
     }
     let pack = || Rows::of(whole, rest, elements)?.pack(elements);
-    packs.then(pack).flatten().or_else(|| {
-        if !unpacks {
-            return None;
-        }
+    let unpack = || {
         let mut loops = whole.into_iter().chain([rest]).flat_map(|nest| &nest.loops);
         if loops.any(|l| l.is_padded()) {
             return None;
         }
         let whole = whole.map(mirrored);
         Rows::of(whole.as_ref(), &mirrored(rest), elements)?.unpack(elements)
-    })
+    };
+    let packed = if packs { pack() } else { None };
+    packed.or_else(|| if unpacks { unpack() } else { None })
 }
 
 /// The same nest, its source and its destination in each other's place.
