@@ -18,9 +18,11 @@ use super::places::Split;
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, scalar};
 
-/// So many lines at least have room at each set of L1 of CPUs of x86-64. There, lines
-/// that are a multiple of a page apart have the same place.
+/// So many lines at least have room at each set of L1 and L2 of CPUs of x86-64. Lines that are a multiple of so many
+/// bytes apart share one: in L1 always, in L2 where addresses of memory are those of the program, as in large pages.
 pub(crate) const ROOM: usize = 8;
+pub(super) const L1_SETS: usize = PAGE;
+pub(super) const L2_SETS: usize = 128 << 10;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
 /// source are crowded too, of which some lines are read at a time then.
@@ -67,10 +69,11 @@ struct Tables {
 }
 
 impl Split {
-    /// How many of the lines at so many places share a set of L1, at least.
+    /// How many of the lines at so many places share a set of a cache whose sets have so many bytes, a line each, at
+    /// least.
     #[inline(always)]
-    pub(super) fn crowd(self, count: usize) -> usize {
-        let places = |stride: usize| PAGE >> stride.trailing_zeros().min(PAGE.trailing_zeros());
+    pub(super) fn crowd(self, count: usize, sets: usize) -> usize {
+        let places = |stride: usize| sets >> stride.trailing_zeros().min(sets.trailing_zeros());
         let near = (count.min(self.block) / places(self.stride)).max(1);
         if self.block >= count {
             return near;
@@ -91,7 +94,7 @@ impl Matrix {
         B::WAYS == 1
             && of_column >= B::Vector::BYTES
             && self.rows * B::DESTINATION_WIDTH > LINE
-            && self.column.crowd(B::SIZE) * parts > ROOM
+            && self.column.crowd(B::SIZE, L1_SETS) * parts > ROOM
     }
 
     /// Transposes each matrix of the strip, whose columns [are crowded](Matrix::is_crowded), with
@@ -135,8 +138,11 @@ impl Matrix {
         }
         let memory = memory.cast::<u8>();
         let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH;
-        let most_columns =
-            if self.row.crowd(B::SIZE) >= ROOM { COLUMNS } else { B::SIZE.max(FEW_COLUMNS) };
+        let most_columns = if self.row.crowd(B::SIZE, L1_SETS) >= ROOM {
+            COLUMNS
+        } else {
+            B::SIZE.max(FEW_COLUMNS)
+        };
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.

@@ -9,7 +9,7 @@ use super::ahead::{
     FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way,
 };
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
-use super::crowded::Crowded;
+use super::crowded::{Crowded, L2_SETS, ROOM};
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
@@ -316,6 +316,13 @@ impl Matrix {
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 
+    /// Whether so many rows are such powers of two apart that L2 has no room for a line of each: what is fetched of
+    /// them is gone before all lines beside it have been read.
+    #[inline(always)]
+    fn has_crowded_rows(&self, count: usize) -> bool {
+        self.others.core.has_few_ways() && self.row.crowd(count, L2_SETS) > ROOM
+    }
+
     /// Whether the rows of the matrices of a strip go on beside each other.
     #[inline(always)]
     fn is_beside_others(&self) -> bool {
@@ -354,6 +361,9 @@ impl Matrix {
     ) {
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let is_even = self.row.is_even(self.rows);
+        // Of narrow elements, those that are crowded are read to the end of the panel, a block of rows at a time.
+        let is_crowded = B::WIDTH < 4 && self.has_crowded_rows(panel.rows.min(self.rows));
+        let order = if is_crowded { Order::ByRows } else { Order::ByColumns };
         let next_strip = source.wrapping_add(self.others.next);
         let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
         while let Some((source, destination)) = matrices.next() {
@@ -398,7 +408,7 @@ impl Matrix {
                             transpose_panel::<B, _, _>(
                                 rows,
                                 columns,
-                                Order::ByColumns,
+                                order,
                                 &mut ahead,
                                 scratch,
                                 panel_source,
@@ -413,7 +423,7 @@ impl Matrix {
                             transpose_panel::<B, _, _>(
                                 &*rows,
                                 columns,
-                                Order::ByColumns,
+                                order,
                                 &mut ahead,
                                 scratch,
                                 panel_source,
@@ -597,7 +607,8 @@ impl Matrix {
                 let bytes = row_count * width;
                 ahead.start(row_count, places.len() * bytes / LINE);
                 let to = destination.wrapping_add(first_row * width);
-                for (i, &place) in places.iter().enumerate() {
+                for i in self.column.in_order(self.rows * width, places.len()) {
+                    let place = places[i];
                     let first = line_of(start(i, place));
                     let to = to.wrapping_add(place);
                     let whole = (to.addr() % LINE + bytes) / LINE * LINE;
@@ -621,11 +632,11 @@ impl Matrix {
                 ahead.finish::<B>();
                 first_row += row_count;
             }
-            let ended = places.iter().enumerate().map(|(i, &place)| Ended {
-                to: destination.wrapping_add(place),
+            let ended = self.column.in_order(self.rows * width, places.len()).map(|i| Ended {
+                to: destination.wrapping_add(places[i]),
                 bytes: self.rows * width,
                 first_line: made.first_line(i),
-                last_line: line_of(start(i, place)),
+                last_line: line_of(start(i, places[i])),
             });
             // SAFETY: the columns of these panels.
             unsafe { finish::<B::Vector>(ended) };

@@ -598,7 +598,7 @@ impl Strip {
             stride: self.column_stride,
         };
         let places = (lanes / ways).min(all_columns / ways);
-        (row.crowd(lanes.min(all_rows)), column.crowd(places))
+        (row.crowd(lanes.min(all_rows), crowded::L1_SETS), column.crowd(places, crowded::L1_SETS))
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.

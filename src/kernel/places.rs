@@ -43,6 +43,22 @@ impl Split {
             (block, within) = (block + 1, 0);
         }
     }
+
+    /// The numbers of so many of them, in the order in which runs of so many bytes go on with each other that begin
+    /// there: from block to block, if they do so there.
+    #[inline(always)]
+    pub(super) fn in_order(self, bytes: usize, count: usize) -> impl Iterator<Item = usize> {
+        let apart = if self.step == bytes { self.block.min(count).max(1) } else { 1 };
+        let mut next = 0;
+        (0..count).map(move |_| {
+            let number = next;
+            next += apart;
+            if next >= count {
+                next = next % apart + 1;
+            }
+            number
+        })
+    }
 }
 
 /// Where some rows begin.
@@ -118,6 +134,27 @@ mod tests {
         let mut places = [0; 6];
         split.places(2, 4, &mut places);
         assert_eq!(places, [20, 20, 1000, 1000, 1010, 1010]);
+    }
+
+    #[test]
+    fn runs_that_go_on_in_the_next_block_follow_each_other() {
+        let of = |block, count| {
+            let split = Split { block, step: 150, stride: 9999 };
+            split.in_order(150, count).collect::<Vec<_>>()
+        };
+        assert_eq!(of(4, 12), [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]);
+        assert_eq!(of(3, 7), [0, 3, 6, 1, 4, 2, 5]);
+        // All of them once, whatever the block.
+        for block in [1, 2, 5, 8, usize::MAX] {
+            for count in 0..20 {
+                let mut numbers = of(block, count);
+                numbers.sort_unstable();
+                assert_eq!(numbers, (0..count).collect::<Vec<_>>(), "{block}, {count}");
+            }
+        }
+        // Others stay as they are.
+        let split = Split { block: 4, step: 200, stride: 9999 };
+        assert!(split.in_order(150, 9).eq(0..9));
     }
 
     #[test]
