@@ -413,35 +413,41 @@ pub(super) struct Ended {
     pub(super) last_line: *mut u8,
 }
 
-/// Writes the ends of runs: streaming, where one begins in the line in which the one
-/// before it ends.
+impl Ended {
+    /// Whether it begins within a line, where the one before it ends.
+    #[inline(always)]
+    fn goes_on(&self, before: &Ended) -> bool {
+        !self.to.addr().is_multiple_of(LINE) && before.to.wrapping_add(before.bytes) == self.to
+    }
+}
+
+/// Writes the ends of runs: streaming, where one goes on with the one before it within a line. All such lines are put
+/// together before the first of them is streamed: what has just been stored in parts cannot be loaded as a whole before
+/// the core has finished with it, and with all that it streamed before.
 ///
 /// # Safety
 ///
-/// The lines can be read, the first one of each run also written; and the runs themselves
-/// written. The CPU has `V`.
+/// The runs, which are the same for each clone, can be written and have a line at least. Their lines can be read, the
+/// first ones also written, and no two of them are the same memory. The CPU has `V`.
 #[inline(always)]
-pub(super) unsafe fn finish<V: Vector>(runs: impl Iterator<Item = Ended>) {
+pub(super) unsafe fn finish<V: Vector>(runs: impl Iterator<Item = Ended> + Clone) {
     let mut before: Option<Ended> = None;
-    for run in runs {
+    for run in runs.clone() {
         let within = run.to.addr() % LINE;
-        let ended = before.as_ref().map(|before| (before.to.wrapping_add(before.bytes), before));
-        match ended {
-            Some((end, before)) if end == run.to && within > 0 => {
+        match &before {
+            Some(before) if run.goes_on(before) => {
                 // SAFETY: what ends there, to before what begins there.
-                unsafe { scalar::run(before.last_line, run.first_line, within) };
-                // SAFETY: a whole line.
-                unsafe { copy_line::<V, true>(run.first_line, line_of(run.to)) };
+                unsafe { scalar::less_than_line(before.last_line, run.first_line, within) };
             }
-            _ => {
-                if let Some((end, before)) = ended {
+            ended => {
+                if let Some(before) = ended {
                     // SAFETY: the last bytes of a run.
-                    unsafe { write_end(before.last_line, end) };
+                    unsafe { write_end(before.last_line, before.to.wrapping_add(before.bytes)) };
                 }
                 if within > 0 {
                     let first = run.first_line.wrapping_add(within);
                     // SAFETY: the first bytes of a run, up to the end of their line.
-                    unsafe { scalar::run(first, run.to, LINE - within) };
+                    unsafe { scalar::less_than_line(first, run.to, LINE - within) };
                 }
             }
         }
@@ -450,6 +456,14 @@ pub(super) unsafe fn finish<V: Vector>(runs: impl Iterator<Item = Ended>) {
     if let Some(last) = before {
         // SAFETY: the last bytes of the last run.
         unsafe { write_end(last.last_line, last.to.wrapping_add(last.bytes)) };
+    }
+    let mut before: Option<Ended> = None;
+    for run in runs {
+        if before.is_some_and(|before| run.goes_on(&before)) {
+            // SAFETY: a whole line, which was put together.
+            unsafe { copy_line::<V, true>(run.first_line, line_of(run.to)) };
+        }
+        before = Some(run);
     }
 }
 
@@ -559,7 +573,7 @@ pub(super) fn line_of(address: *mut u8) -> *mut u8 {
 unsafe fn write_end(line: *const u8, end: *mut u8) {
     let bytes = end.addr() % LINE;
     // SAFETY: by the contract of this function.
-    unsafe { scalar::run(line, end.wrapping_sub(bytes), bytes) };
+    unsafe { scalar::less_than_line(line, end.wrapping_sub(bytes), bytes) };
 }
 
 /// Copies a line, streaming where `STREAM` says so.

@@ -18,10 +18,14 @@ use super::places::Split;
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, scalar};
 
-/// So many lines at least have room at each set of L1 and L2 of CPUs of x86-64. Lines that are a multiple of so many
-/// bytes apart share one: in L1 always, in L2 where addresses of memory are those of the program, as in large pages.
+/// So many lines at least have room at each set of L1 of CPUs of x86-64, and of L2 of those that
+/// [have few ways](crate::cpu::Core::has_few_ways).
 pub(crate) const ROOM: usize = 8;
+
+/// Lines that are a multiple of so many bytes apart share a set of L1 on CPUs of x86-64.
 pub(super) const L1_SETS: usize = PAGE;
+
+/// The same of L2 of Zen 4, within a page of memory: a large one has several times as many bytes.
 pub(super) const L2_SETS: usize = 128 << 10;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the

@@ -316,8 +316,8 @@ impl Matrix {
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 
-    /// Whether so many rows are such powers of two apart that L2 has no room for a line of each: what is fetched of
-    /// them is gone before all lines beside it have been read.
+    /// Whether so many rows are such multiples of powers of two apart that L2 has no room for a line of each: what is
+    /// fetched of them is gone before all lines beside it have been read.
     #[inline(always)]
     fn has_crowded_rows(&self, count: usize) -> bool {
         self.others.core.has_few_ways() && self.row.crowd(count, L2_SETS) > ROOM
@@ -344,7 +344,8 @@ impl Matrix {
 
     /// Transposes all matrices of the strip, whose lines are streamed: panels
     /// below each other first, and in each of them the lines of the same column, so that memory
-    /// gets some that lie beside each other. Meanwhile others are fetched `ahead`.
+    /// gets some that lie beside each other; but where rows are crowded, those of the same rows. Meanwhile
+    /// others are fetched `ahead`.
     ///
     /// # Safety
     ///
@@ -361,7 +362,7 @@ impl Matrix {
     ) {
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let is_even = self.row.is_even(self.rows);
-        // Of narrow elements, those that are crowded are read to the end of the panel, a block of rows at a time.
+        // Words are no quicker so.
         let is_crowded = B::WIDTH < 4 && self.has_crowded_rows(panel.rows.min(self.rows));
         let order = if is_crowded { Order::ByRows } else { Order::ByColumns };
         let next_strip = source.wrapping_add(self.others.next);
@@ -607,8 +608,7 @@ impl Matrix {
                 let bytes = row_count * width;
                 ahead.start(row_count, places.len() * bytes / LINE);
                 let to = destination.wrapping_add(first_row * width);
-                for i in self.column.in_order(self.rows * width, places.len()) {
-                    let place = places[i];
+                for (i, &place) in places.iter().enumerate() {
                     let first = line_of(start(i, place));
                     let to = to.wrapping_add(place);
                     let whole = (to.addr() % LINE + bytes) / LINE * LINE;

@@ -47,13 +47,18 @@ impl Split {
     /// The numbers of so many of them, in the order in which runs of so many bytes go on with each other that begin
     /// there: from block to block, if they do so there.
     #[inline(always)]
-    pub(super) fn in_order(self, bytes: usize, count: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn in_order(
+        self,
+        bytes: usize,
+        count: usize,
+    ) -> impl Iterator<Item = usize> + Clone {
         let apart = if self.step == bytes { self.block.min(count).max(1) } else { 1 };
         let mut next = 0;
         (0..count).map(move |_| {
             let number = next;
             next += apart;
             if next >= count {
+                // Those that follow the number behind the one with which these began.
                 next = next % apart + 1;
             }
             number
