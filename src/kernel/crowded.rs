@@ -25,7 +25,7 @@ pub(crate) const ROOM: usize = 8;
 /// Lines that are a multiple of so many bytes apart share a set of L1 on CPUs of x86-64.
 pub(super) const L1_SETS: usize = PAGE;
 
-/// The same of L2 of Zen 4, within a page of memory: a large one has several times as many bytes.
+/// The same of L2 of Zen 4, if they are in the same large page of memory.
 pub(super) const L2_SETS: usize = 128 << 10;
 
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
