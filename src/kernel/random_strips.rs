@@ -817,6 +817,41 @@ fn rows_in_pages_of_their_own_are_the_same() {
     }
 }
 
+/// Rows of narrow elements that share few sets of L2, and columns in groups of which those at the same place go on with each
+/// other within lines.
+#[test]
+fn rows_at_powers_of_two_and_columns_that_go_on_are_the_same() {
+    let mut random = Random(10);
+    for (bits, width) in [(8, 1), (16, 2)] {
+        let op = BlockOp::Transpose { bits };
+        for (rows, columns, row_stride) in
+            [(150_usize, 200, 1 << 15), (64, 64, 1 << 16), (97, 130, 1 << 16)]
+        {
+            let column_stride = (rows * width).next_multiple_of(LINE);
+            let core = Core::Zen4;
+            let once = Strip { lines: 1, blocks: 1, core, ..Strip::default() };
+            let strip = Strip { rows, row_stride, columns, column_stride, ..once };
+            check(&mut random, "rows at powers of two", op, strip, [3, 0]);
+        }
+        for (group, lines, rows) in [(4, 40, 70), (4, 33, 150), (2, 90, 64), (3, 50, 101)] {
+            let strip = Strip {
+                lines,
+                source_line: group * width,
+                destination_line: rows * width,
+                blocks: 1,
+                rows,
+                row_stride: 1000,
+                columns: group,
+                column_stride: lines * rows * width + 5 * width,
+                ..Strip::default()
+            };
+            for to in [0, 2, 37] {
+                check(&mut random, "columns that go on", op, strip, [0, to]);
+            }
+        }
+    }
+}
+
 /// Rows of a block that follow each other, of elements below a byte, which are streamed as if they
 /// were one.
 #[test]
