@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::matrix::{Block, LINES_DOWN, Matrix, Panel};
-use super::places::Split;
+use super::places::{Cursor, Split};
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip};
 
@@ -110,12 +110,9 @@ pub(super) struct RowsAhead<'a> {
     first_byte: usize,
     bytes: usize,
     panel: *const u8,
-    /// Which row of the matrix it is, and which of its block of rows; where that begins, and
-    /// the row.
+    /// Which row of the matrix it is, and where.
     row: usize,
-    row_of_block: usize,
-    block_start: usize,
-    row_start: usize,
+    row_place: Cursor,
     /// Of the row: which line is to be fetched next, and of how many.
     at: *const u8,
     lines_left: usize,
@@ -146,9 +143,7 @@ impl<'a> RowsAhead<'a> {
             bytes: panel_bytes.min(matrix_bytes),
             panel: source,
             row: 0,
-            row_of_block: 0,
-            block_start: 0,
-            row_start: 0,
+            row_place: Cursor::default(),
             at: source,
             lines_left: 0,
             due: 0,
@@ -163,23 +158,18 @@ impl<'a> RowsAhead<'a> {
     #[inline(always)]
     fn next_row(&mut self) {
         self.row += 1;
-        self.row_of_block += 1;
-        self.row_start = self.row_start.wrapping_add(self.matrix.row.stride);
+        self.row_place.next(self.matrix.row);
         if self.row == self.matrix.rows {
             self.next_panel();
-        } else if self.row_of_block == self.matrix.row.block {
-            self.row_of_block = 0;
-            self.block_start = self.block_start.wrapping_add(self.matrix.row.step);
-            self.row_start = self.block_start;
         }
-        let start = self.panel.wrapping_add(self.row_start);
+        let start = self.panel.wrapping_add(self.row_place.place);
         self.at = start;
         self.lines_left = (start.addr() % LINE + self.bytes).div_ceil(LINE);
     }
 
     #[inline(always)]
     fn next_panel(&mut self) {
-        (self.row, self.row_of_block, self.block_start, self.row_start) = (0, 0, 0, 0);
+        (self.row, self.row_place) = (0, Cursor::default());
         self.first_byte += self.panel_bytes;
         if self.first_byte >= self.matrix_bytes {
             self.first_byte = 0;
@@ -206,9 +196,8 @@ impl<'a> RowsAhead<'a> {
     /// each row is a line, or less, and the next one follows.
     #[inline(always)]
     pub(super) fn start(&mut self, rows: usize, steps: usize) {
-        let Split { block, step, stride } = self.matrix.row;
-        let follow = block >= self.matrix.rows || step == block.wrapping_mul(stride);
-        self.due = if stride <= LINE && follow { 0 } else { rows };
+        let Matrix { row, rows: all, .. } = *self.matrix;
+        self.due = if row.stride <= LINE && row.is_even(all) { 0 } else { rows };
         self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
     }
 
@@ -274,11 +263,8 @@ pub(super) struct NextPanel {
     /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
     first_end: *const u8,
     bytes: usize,
-    /// The row that is fetched: where it begins, and its block of rows; which one of that block
-    /// it is; and how many there are with it.
-    row_start: usize,
-    block_start: usize,
-    row_of_block: usize,
+    /// The row that is fetched: where it begins, and how many there are with it.
+    row_place: Cursor,
     rows_left: usize,
     /// What is fetched of it.
     at: usize,
@@ -297,9 +283,7 @@ impl NextPanel {
             row: matrix.row,
             first_end: std::ptr::null(),
             bytes: 0,
-            row_start: 0,
-            block_start: 0,
-            row_of_block: 0,
+            row_place: Cursor::default(),
             rows_left: 0,
             at: 0,
         }
@@ -308,7 +292,7 @@ impl NextPanel {
     /// The next piece; one of the last row again if there is no other.
     #[inline(always)]
     fn next<B: Block>(&mut self) -> *const u8 {
-        let start = self.first_end.wrapping_add(self.row_start.wrapping_add(self.at));
+        let start = self.first_end.wrapping_add(self.row_place.place.wrapping_add(self.at));
         self.at += piece::<B>() * LINE;
         if self.at < self.bytes {
             return start;
@@ -316,13 +300,7 @@ impl NextPanel {
         self.at = 0;
         self.rows_left = self.rows_left.saturating_sub(1);
         if self.rows_left > 0 {
-            self.row_of_block += 1;
-            self.row_start = self.row_start.wrapping_add(self.row.stride);
-            if self.row_of_block == self.row.block {
-                self.row_of_block = 0;
-                self.block_start = self.block_start.wrapping_add(self.row.step);
-                self.row_start = self.block_start;
-            }
+            self.row_place.next(self.row);
         }
         start
     }
@@ -342,13 +320,9 @@ impl FetchesAhead for NextPanel {
 impl FollowsPanels for NextPanel {
     #[inline(always)]
     fn set_out<B: Block>(&mut self, way: &Way) {
-        let (block, row) =
-            (way.next_rows.start / self.row.block, way.next_rows.start % self.row.block);
         self.first_end = way.next.wrapping_add(LINE - 1);
         self.bytes = way.next_bytes;
-        self.block_start = block.wrapping_mul(self.row.step);
-        self.row_start = self.block_start.wrapping_add(row.wrapping_mul(self.row.stride));
-        self.row_of_block = row;
+        self.row_place = Cursor::at(self.row, way.next_rows.start);
         self.rows_left = way.next_rows.len();
         self.at = 0;
     }
@@ -460,7 +434,7 @@ impl PagesAhead {
     /// if there are.
     #[inline(always)]
     pub(super) fn take_rows<B: Block>(&mut self, matrix: &Matrix, row: usize, most: usize) {
-        let first = row.min(matrix.rows - B::SIZE);
+        let first = row.min(matrix.rows - B::ROWS);
         self.count = most.min(matrix.rows - first).min(self.rows.len());
         matrix.row.places(1, first, &mut self.rows[..self.count]);
         let Split { block, stride, .. } = matrix.row;

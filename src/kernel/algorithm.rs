@@ -15,6 +15,7 @@ use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
 use super::interleave::{Deinterleave, Interleave};
 use super::narrow_transpose::{NarrowTranspose, TransposeWiden};
 use super::packed::{Narrow, Reverse, Widen};
+use super::pixels::{GatherTranspose, TransposeScatter};
 use super::scalar::Scalar;
 use super::squeeze::{Squeeze, Unsqueeze};
 use super::transpose::{
@@ -280,6 +281,10 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::TransposeWiden { bits: 1 } => entry!(TransposeWiden, 1),
         Op::TransposeWiden { bits: 2 } => entry!(TransposeWiden, 2),
         Op::TransposeWiden { bits: 4 } => entry!(TransposeWiden, 4),
+        Op::GatherTranspose { ways: 2, bits: 16 } => entry!(GatherTranspose, 2, 16, 2),
+        Op::GatherTranspose { ways: 4, bits: 8 } => entry!(GatherTranspose, 4, 8, 1),
+        Op::TransposeScatter { ways: 2, bits: 16 } => entry!(TransposeScatter, 2, 16, 2),
+        Op::TransposeScatter { ways: 4, bits: 8 } => entry!(TransposeScatter, 4, 8, 1),
         Op::TransposeInterleave { ways: 2, bits: 16 } => entry!(TransposeInterleave, 2, 16, 2),
         Op::TransposeInterleave { ways: 4, bits: 8 } => entry!(TransposeInterleave, 4, 8, 1),
         Op::InterleaveTranspose { ways: 2, bits: 16 } => entry!(InterleaveTranspose, 2, 16, 2),

@@ -82,7 +82,9 @@ impl Split {
         if self.block >= count {
             return near;
         }
-        near * (count / self.block / places(self.step)).max(1)
+        let blocks = count / self.block;
+        let in_group = near * (blocks.min(self.group) / places(self.step)).max(1);
+        in_group * (blocks / self.group / places(self.group_step)).max(1)
     }
 }
 
@@ -92,13 +94,13 @@ impl Matrix {
     /// them for that.
     #[inline(always)]
     pub(super) fn is_crowded<B: Block>(&self) -> bool {
-        let of_column = const { B::SIZE * B::DESTINATION_WIDTH };
+        let of_column = const { B::ROWS * B::DESTINATION_WIDTH };
         // A line that is made in parts had better stay until it is whole.
         let parts = LINE.div_ceil(of_column);
         B::WAYS == 1
             && of_column >= B::Vector::BYTES
             && self.rows * B::DESTINATION_WIDTH > LINE
-            && self.column.crowd(B::SIZE, L1_SETS) * parts > ROOM
+            && self.column.crowd(B::COLUMNS, L1_SETS) * parts > ROOM
     }
 
     /// Transposes each matrix of the strip, whose columns [are crowded](Matrix::is_crowded), with
@@ -137,20 +139,20 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         const {
-            assert!(B::SIZE * B::DESTINATION_WIDTH <= LINES_DOWN * LINE, "room for a block");
-            assert!(B::SIZE <= COLUMNS, "room for their columns");
+            assert!(B::ROWS * B::DESTINATION_WIDTH <= LINES_DOWN * LINE, "room for a block");
+            assert!(B::COLUMNS <= COLUMNS, "room for their columns");
         }
         let memory = memory.cast::<u8>();
-        let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH;
-        let most_columns = if self.row.crowd(B::SIZE, L1_SETS) >= ROOM {
-            COLUMNS
+        let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH / B::ROWS * B::ROWS;
+        let most_columns = if self.row.crowd(B::ROWS, L1_SETS) >= ROOM {
+            COLUMNS / B::COLUMNS * B::COLUMNS
         } else {
-            B::SIZE.max(FEW_COLUMNS)
+            FEW_COLUMNS.next_multiple_of(B::COLUMNS)
         };
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.
-            let first_row = next_row.min(self.rows - B::SIZE);
+            let first_row = next_row.min(self.rows - B::ROWS);
             let rows = &mut rows[..most_rows.min(self.rows - first_row)];
             self.row.places(1, first_row, rows);
             next_row = first_row + rows.len();
@@ -158,7 +160,7 @@ impl Matrix {
             let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
             let mut next_column = 0;
             while next_column < self.columns {
-                let first_column = next_column.min(self.columns - B::SIZE);
+                let first_column = next_column.min(self.columns - B::COLUMNS);
                 let count = most_columns.min(self.columns - first_column);
                 next_column = first_column + count;
                 let places = &mut places[..count];

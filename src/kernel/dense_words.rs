@@ -24,7 +24,7 @@ use super::walk::Ahead;
 use super::{Place, Run, Strip};
 
 /// The most columns that have a kernel.
-const MOST: usize = 8;
+const MOST: usize = 9;
 
 /// The bytes of a word.
 const WORD: usize = 4;
@@ -84,7 +84,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             5 = 5 * 1,
             6 = 3 * 2,
             7 = 7 * 1,
-            8 = 1 * 8
+            8 = 1 * 8,
+            9 = 9 * 1
         )
     }
 }
@@ -117,7 +118,8 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
             5 = 5 * 1,
             6 = 3 * 2,
             7 = 7 * 1,
-            8 = 1 * 8
+            8 = 1 * 8,
+            9 = 9 * 1
         )
     }
 }

@@ -128,7 +128,7 @@ impl<const WIDTH: usize> Groups<WIDTH> {
     /// Whether so many places are such groups, or at one stride.
     #[inline(always)]
     fn are_there(split: Split, count: usize) -> bool {
-        split.block == Self::SIZE || split.is_even(count)
+        split.block == Self::SIZE && split.has_even_blocks(count) || split.is_even(count)
     }
 
     #[inline(always)]
@@ -138,7 +138,7 @@ impl<const WIDTH: usize> Groups<WIDTH> {
 
     #[inline(always)]
     fn of(split: Split) -> Self {
-        let Split { block, step, stride } = split;
+        let Split { block, step, stride, .. } = split;
         if block == Self::SIZE { Groups { step, stride } } else { Self::at_stride(stride) }
     }
 
@@ -155,12 +155,18 @@ impl<const WIDTH: usize> Groups<WIDTH> {
     }
 }
 
+/// Out of the way of those that are at one stride.
+#[inline(never)]
+fn places_in_blocks(split: Split, first: usize, places: &mut [usize]) {
+    split.places(1, first, places);
+}
+
 /// Where the elements begin that are those of 16 bytes of the other side, from so many bytes on.
 #[inline(always)]
 fn places<const WIDTH: usize>(split: Split, at: usize) -> [usize; MOST_WITHIN] {
     let (count, mut places) = (SHORTEST / WIDTH, [0; MOST_WITHIN]);
     if split.block < usize::MAX {
-        split.places(1, at / WIDTH, &mut places[..count]);
+        places_in_blocks(split, at / WIDTH, &mut places[..count]);
         return places;
     }
     let mut next = (at / WIDTH).wrapping_mul(split.stride);

@@ -17,7 +17,7 @@ use super::{Place, Strip, next_random};
 
 /// A matrix to be transposed: a block of a strip; or all blocks of a line, where
 /// they continue each other's columns in the destination; or all lines, where they
-/// continue each other's rows in the source.
+/// continue each other's rows in the source; or all blocks of all lines, where both continue the same.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub(super) rows: usize,
@@ -52,11 +52,18 @@ pub(super) const LINES_DOWN: usize = 2;
 
 /// The same where the source is in L3, and L2 has room for the rows of two
 /// larger panels however far these are from each other.
-const LINES_DOWN_NEAR: usize = 4;
+pub(super) const LINES_DOWN_NEAR: usize = 4;
 
 /// Where prefetchers follow rows, no more than this are gone along at a time, as they follow no more
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
+
+/// Whether a side of so many bytes goes on in the loop that continues neither side, but what the other loop has made
+/// longer, where the other side has so many. Of few, the way goes along a side as two loops have it (`few.rs`), which is
+/// long enough then.
+pub(crate) const fn goes_on(side: usize, other: usize) -> bool {
+    side < 8 * LINE || other >= LINE
+}
 
 /// A vector of more elements would take more rows at a time than there are registers for.
 pub(super) const MAX_LANES: usize = 16;
@@ -89,8 +96,9 @@ struct Blocks {
     /// Of the panel.
     rows: usize,
     columns: usize,
-    /// Of a block, in rows and in columns.
-    size: usize,
+    /// Of a block.
+    block_rows: usize,
+    block_columns: usize,
     order: Order,
     /// Of the next one.
     row: usize,
@@ -112,15 +120,17 @@ pub(super) enum Order {
 
 impl Blocks {
     #[inline(always)]
-    fn new(rows: usize, columns: usize, size: usize, order: Order) -> Blocks {
-        Blocks { rows, columns, size, order, row: 0, column: 0, shuffled: SHUFFLED.iter() }
+    fn new((rows, columns): (usize, usize), block: (usize, usize), order: Order) -> Blocks {
+        let (block_rows, block_columns) = block;
+        let shuffled = SHUFFLED.iter();
+        Blocks { rows, columns, block_rows, block_columns, order, row: 0, column: 0, shuffled }
     }
 
     /// Where the block at a row and a column begins, the last ones ending where the
     /// panel does.
     #[inline(always)]
     fn at(&self, row: usize, column: usize) -> (usize, usize) {
-        (row.min(self.rows - self.size), column.min(self.columns - self.size))
+        (row.min(self.rows - self.block_rows), column.min(self.columns - self.block_columns))
     }
 }
 
@@ -132,7 +142,8 @@ impl Iterator for Blocks {
         if self.order == Order::Shuffled {
             // There are `GRID` of each at most.
             for &number in self.shuffled.by_ref() {
-                let (row, column) = (number / GRID * self.size, number % GRID * self.size);
+                let row = number / GRID * self.block_rows;
+                let column = number % GRID * self.block_columns;
                 if row < self.rows && column < self.columns {
                     return Some(self.at(row, column));
                 }
@@ -144,14 +155,14 @@ impl Iterator for Blocks {
         }
         let at = self.at(self.row, self.column);
         if self.order == Order::ByRows {
-            self.column += self.size;
+            self.column += self.block_columns;
             if self.column >= self.columns {
-                (self.row, self.column) = (self.row + self.size, 0);
+                (self.row, self.column) = (self.row + self.block_rows, 0);
             }
         } else {
-            self.row += self.size;
+            self.row += self.block_rows;
             if self.row >= self.rows {
-                (self.row, self.column) = (0, self.column + self.size);
+                (self.row, self.column) = (0, self.column + self.block_columns);
             }
         }
         Some(at)
@@ -181,18 +192,37 @@ impl Matrix {
     ) -> Matrix {
         let (mut rows, mut columns) = (strip.rows, strip.columns);
         let mut others = *strip;
-        let row = Split { block: rows, step: strip.source_step, stride: strip.row_stride };
-        let column = Split {
-            block: columns / ways,
-            step: strip.destination_line,
-            stride: strip.column_stride,
-        };
-        if strip.blocks_join(destination_width) {
+        let mut row = Split::at_stride(strip.row_stride);
+        let mut column = Split::at_stride(strip.column_stride);
+        let rows_go_on =
+            |rows: usize, step: usize| rows.checked_mul(destination_width) == Some(step);
+        let columns_go_on = |columns: usize, step: usize| columns.checked_mul(width) == Some(step);
+        if rows_go_on(rows, strip.destination_step) {
+            row = row.in_blocks(rows, strip.source_step);
             rows = rows.saturating_mul(strip.blocks);
             others.blocks = 1;
         }
-        if strip.lines_join(width) {
+        if columns_go_on(columns, strip.source_line) {
+            column = column.in_blocks(columns / ways, strip.destination_line);
             columns = columns.saturating_mul(strip.lines);
+            others.lines = 1;
+        }
+        let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
+        if others.blocks > 1
+            && others.lines < strip.lines
+            && goes_on(bytes.1, bytes.0)
+            && columns_go_on(columns, strip.source_step)
+        {
+            columns = columns.saturating_mul(strip.blocks);
+            column = column.in_groups(strip.lines, strip.destination_step);
+            others.blocks = 1;
+        } else if others.lines > 1
+            && others.blocks < strip.blocks
+            && goes_on(bytes.0, bytes.1)
+            && rows_go_on(rows, strip.destination_line)
+        {
+            rows = rows.saturating_mul(strip.lines);
+            row = row.in_groups(strip.blocks, strip.source_line);
             others.lines = 1;
         }
         Matrix { rows, columns, row, column, others }
@@ -202,8 +232,8 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn of_blocks(strip: &Strip) -> Matrix {
         let (rows, columns) = (strip.rows, strip.columns);
-        let row = Split { block: rows, step: 0, stride: strip.row_stride };
-        let column = Split { block: columns, step: 0, stride: strip.column_stride };
+        let row = Split::at_stride(strip.row_stride);
+        let column = Split::at_stride(strip.column_stride);
         Matrix { rows, columns, row, column, others: *strip }
     }
 
@@ -252,7 +282,7 @@ impl Matrix {
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
         if self.has_whole_lines(destination) {
-            let follows = self.others.core.follows_pages() && B::SIZE <= ROWS_FOLLOWED;
+            let follows = self.others.core.follows_pages() && B::ROWS <= ROWS_FOLLOWED;
             let is_scattered = follows && self.has_scattered_rows::<B>();
             if follows && !is_scattered {
                 // SAFETY: by the contract of this function.
@@ -262,7 +292,7 @@ impl Matrix {
             }
             let mut panel = self.streamed_panel::<B>();
             if is_scattered {
-                panel.rows = panel.rows.min(ROWS_FOLLOWED);
+                panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
             }
             if (self.others.is_near || is_scattered) && NextPanel::has_pieces::<B>(panel) {
                 let ahead = NextPanel::new(self);
@@ -296,7 +326,7 @@ impl Matrix {
         let (mut memory, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let made = Made::new::<B>(&mut memory, &mut first_lines);
         // The last panel has that many rows at most.
-        let rows = made.panel.rows + B::SIZE - 1;
+        let rows = made.panel.rows + B::ROWS - 1;
         let mut ahead = RowsAhead::new::<B>(self, made.panel, rows, source);
         for (from, to) in scalar::blocks(&self.others, source, destination) {
             // SAFETY: one of the matrices.
@@ -334,12 +364,12 @@ impl Matrix {
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
         let Strip { is_near, core, .. } = self.others;
         let lines = if is_near && !core.has_few_ways() { LINES_DOWN_NEAR } else { LINES_DOWN };
-        let most = const { LINES_ALONG * LINE / (B::SIZE * B::WIDTH) };
-        // Of rows whose blocks are longer than lines, enough for each to be fetched in pieces.
-        let least = if is_near { PIECES } else { 1 };
-        let along = most.max(least).min(self.columns.div_ceil(B::SIZE));
+        // Of what is fetched in pieces, rows have whole ones.
+        let unit = if is_near { const { B::ROWS / PIECES } } else { 1 };
+        let most = const { LINES_ALONG * LINE / (B::COLUMNS * B::WIDTH) };
+        let along = whole(most, unit.max(1)).min(self.columns.div_ceil(B::COLUMNS));
         let down = (LINES_ALONG * lines / along).clamp(1, 2 * lines);
-        Panel { rows: down.min(self.rows.div_ceil(B::SIZE)) * B::SIZE, columns: along * B::SIZE }
+        Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
     }
 
     /// Transposes all matrices of the strip, whose lines are streamed: panels
@@ -372,7 +402,7 @@ impl Matrix {
             let mut next_column = 0;
             while next_column < self.columns {
                 // What is left at the end is done by blocks that end there.
-                let first_column = next_column.min(self.columns - B::SIZE);
+                let first_column = next_column.min(self.columns - B::COLUMNS);
                 let columns = &mut columns[..panel.columns.min(self.columns - first_column)];
                 self.column.places(B::WAYS, first_column, columns);
                 let columns = &*columns;
@@ -380,7 +410,7 @@ impl Matrix {
                 let panel_source = source.wrapping_add(first_column * B::WIDTH);
                 let mut next_row = 0;
                 while next_row < self.rows {
-                    let first_row = next_row.min(self.rows - B::SIZE);
+                    let first_row = next_row.min(self.rows - B::ROWS);
                     let count = panel.rows.min(self.rows - first_row);
                     let end_row = first_row + count;
                     let (next, column, row) = if end_row < self.rows {
@@ -392,7 +422,7 @@ impl Matrix {
                     };
                     ahead.set_out::<B>(&Way {
                         rows: end_row - next_row,
-                        blocks: count.div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE),
+                        blocks: count.div_ceil(B::ROWS) * columns.len().div_ceil(B::COLUMNS),
                         next,
                         next_bytes: panel.columns.min(self.columns - column) * B::WIDTH,
                         next_rows: row..self.rows.min(row + panel.rows),
@@ -458,7 +488,7 @@ impl Matrix {
         let mut panel = self.streamed_panel::<B>();
         let is_long = self.columns * B::WIDTH >= PAGE;
         if is_long {
-            panel.rows = panel.rows.min(ROWS_FOLLOWED);
+            panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
         }
         // The matrices whose rows come before the next ones of this one.
         let one = Strip { lines: 1, blocks: 1, ..self.others };
@@ -469,7 +499,7 @@ impl Matrix {
         let in_rows = beside.lines * across;
         let mut pages = PagesAhead::new();
         let first_column =
-            |number: usize| (number % across * panel.columns).min(self.columns - B::SIZE);
+            |number: usize| (number % across * panel.columns).min(self.columns - B::COLUMNS);
         // Where a panel begins in the source of the first matrix, and the bytes of its rows.
         let panel_at = |source: *const u8, number: usize| {
             let Place { source: start, .. } = beside.place(number / across, 0);
@@ -484,7 +514,7 @@ impl Matrix {
             let mut next_row = 0;
             while next_row < self.rows {
                 // What is left at the end is done by blocks that end there.
-                let first_row = next_row.min(self.rows - B::SIZE);
+                let first_row = next_row.min(self.rows - B::ROWS);
                 let rows = &mut rows[..panel.rows.min(self.rows - first_row)];
                 self.row.places(1, first_row, rows);
                 next_row = first_row + rows.len();
@@ -509,7 +539,8 @@ impl Matrix {
                             pages.take_rows::<B>(self, 0, panel.rows);
                             panel_at(next_matrix, 0)
                         };
-                        let blocks = rows.len().div_ceil(B::SIZE) * columns.len().div_ceil(B::SIZE);
+                        let blocks =
+                            rows.len().div_ceil(B::ROWS) * columns.len().div_ceil(B::COLUMNS);
                         pages.set_out(next, blocks);
                     }
                     // SAFETY: some rows and columns of the matrix, at least as many as a
@@ -537,7 +568,8 @@ impl Matrix {
         let Strip { lines, blocks, .. } = self.others;
         let line = if lines > 1 { self.others.destination_line } else { 0 };
         let block = if blocks > 1 { self.others.destination_step } else { 0 };
-        let steps = self.column.step | self.column.stride | line | block;
+        let Split { stride, step, group_step, .. } = self.column;
+        let steps = stride | step | group_step | line | block;
         (destination.addr() | steps).is_multiple_of(LINE)
     }
 
@@ -569,7 +601,7 @@ impl Matrix {
         let mut places = [0; Made::COLUMNS];
         let mut next_column = 0;
         while next_column < self.columns {
-            let first_column = next_column.min(self.columns - B::SIZE);
+            let first_column = next_column.min(self.columns - B::COLUMNS);
             let count = panel.columns.min(self.columns - first_column);
             next_column = first_column + count;
             let columns = &mut columns[..count];
@@ -590,7 +622,7 @@ impl Matrix {
             while first_row < self.rows {
                 let left = self.rows - first_row;
                 // The last panel takes what is too little for one of its own.
-                let row_count = if left < panel.rows + B::SIZE { left } else { panel.rows };
+                let row_count = if left < panel.rows + B::ROWS { left } else { panel.rows };
                 let rows = &mut rows[..row_count];
                 self.row.places(1, first_row, rows);
                 // SAFETY: some rows and columns of the matrix, at least as many as a block
@@ -658,21 +690,22 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         // Short parts of lines had better be visited one soon after the other.
-        let is_shuffled = self.others.is_shuffled && B::SIZE * B::DESTINATION_WIDTH * 2 >= LINE;
+        let is_shuffled = self.others.is_shuffled && B::ROWS * B::DESTINATION_WIDTH * 2 >= LINE;
         let (panel_rows, panel_columns) = if is_shuffled {
-            (GRID * MAX_LANES.min(B::SIZE), GRID * MAX_LANES.min(B::SIZE))
+            let most = |size: usize| (GRID * MAX_LANES / size).min(GRID) * size;
+            (most(B::ROWS), most(B::COLUMNS))
         } else {
-            (PANEL_ROWS, PANEL_COLUMNS)
+            (whole(PANEL_ROWS, B::ROWS), whole(PANEL_COLUMNS, B::COLUMNS))
         };
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.
-            let first_row = next_row.min(self.rows - B::SIZE);
+            let first_row = next_row.min(self.rows - B::ROWS);
             let rows = &mut rows[..panel_rows.min(self.rows - first_row)];
             self.row.places(1, first_row, rows);
             let mut next_column = 0;
             while next_column < self.columns {
-                let first_column = next_column.min(self.columns - B::SIZE);
+                let first_column = next_column.min(self.columns - B::COLUMNS);
                 let columns = &mut columns[..panel_columns.min(self.columns - first_column)];
                 self.column.places(B::WAYS, first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
@@ -726,12 +759,12 @@ impl Made {
     ) -> Made {
         // What a row adds to each column.
         let width = B::DESTINATION_WIDTH;
-        let rows = (LINES_DOWN * LINE / width / B::SIZE).max(1) * B::SIZE;
+        let rows = (LINES_DOWN * LINE / width / B::ROWS).max(1) * B::ROWS;
         // The last panel takes what is too little for one of its own. Before a column there
         // is what was carried, and as much as it is away from the beginning of a line.
-        let pitch = (rows + B::SIZE) * width + 2 * LINE;
-        let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::SIZE * B::SIZE;
-        let panel = Panel { rows, columns: (fits * B::WAYS).min(LINES_ALONG * B::SIZE) };
+        let pitch = (rows + B::ROWS) * width + 2 * LINE;
+        let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::COLUMNS * B::COLUMNS;
+        let panel = Panel { rows, columns: (fits * B::WAYS).min(LINES_ALONG * B::COLUMNS) };
         Made {
             memory: memory.as_mut_ptr().cast(),
             first_lines: first_lines.as_mut_ptr().cast(),
@@ -746,9 +779,17 @@ impl Made {
     }
 }
 
-/// What is transposed at a time: so many rows and columns.
+/// So many of that size, one at least, as are no more than `most`.
+#[inline(always)]
+const fn whole(most: usize, size: usize) -> usize {
+    if most < size { size } else { most / size * size }
+}
+
+/// What is transposed at a time: so many rows and columns. Where those of a block and of the matrix are multiples of one
+/// number, blocks begin at such: panels are whole blocks, and the last ones end where the matrix does.
 pub(super) trait Block {
-    const SIZE: usize;
+    const ROWS: usize;
+    const COLUMNS: usize = Self::ROWS;
     /// The bytes of an element in the source.
     const WIDTH: usize;
     /// As many columns share a place in the destination.
@@ -758,7 +799,7 @@ pub(super) trait Block {
 
     /// The lines of a block in the source, one at least.
     const SOURCE_LINES: usize = {
-        let lines = Self::SIZE * Self::SIZE * Self::WIDTH / LINE;
+        let lines = Self::ROWS * Self::COLUMNS * Self::WIDTH / LINE;
         if lines > 0 { lines } else { 1 }
     };
 
@@ -772,7 +813,7 @@ pub(super) trait Block {
     ///
     /// # Safety
     ///
-    /// There are `SIZE` rows and columns. In each row as many elements can be read, in
+    /// There are `ROWS` and `COLUMNS`. In each row as many elements can be read, in
     /// each column written, for `stream` whole lines from an aligned start. The CPU has
     /// the instructions.
     unsafe fn transpose<R: Starts, L: Lines>(
@@ -832,15 +873,15 @@ unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(
     source: *const u8,
     destination: *mut u8,
 ) {
-    let size = B::SIZE;
+    let size = (B::ROWS, B::COLUMNS);
     // The last rows may begin within a line, to end where the others do.
     let stream = A::IS_PAST_THE_CACHES && destination.addr().is_multiple_of(LINE);
-    for (row, column) in Blocks::new(rows.count(), columns.len(), size, order) {
+    for (row, column) in Blocks::new((rows.count(), columns.len()), size, order) {
         let from = source.wrapping_add(column * B::WIDTH);
         let to = destination.wrapping_add(row * B::DESTINATION_WIDTH);
         let lines = ahead.fetch::<B>();
-        let (rows, columns) = (rows.part(row, size), &columns[column..column + size]);
-        let stream = stream && row.is_multiple_of(size);
+        let (rows, columns) = (rows.part(row, B::ROWS), &columns[column..column + B::COLUMNS]);
+        let stream = stream && row.is_multiple_of(B::ROWS);
         // SAFETY: so many rows and columns of the panel; whole lines from an aligned
         // start, where it is to be streamed.
         unsafe { B::transpose(rows, columns, from, to, stream, lines, scratch) };
@@ -853,22 +894,22 @@ mod tests {
 
     #[test]
     fn blocks_are_a_panel_in_every_order() {
-        let size = 4;
+        let (height, width) = (4, 3);
         for order in [Order::ByRows, Order::ByColumns, Order::Shuffled] {
-            for (rows, columns) in [(4, 4), (5, 4), (64, 64), (63, 30), (17, 62)] {
+            for (rows, columns) in [(4, 3), (5, 4), (64, 48), (63, 30), (17, 47)] {
                 let mut visits = vec![vec![0; columns]; rows];
                 let mut starts = Vec::new();
-                for (row, column) in Blocks::new(rows, columns, size, order) {
+                for (row, column) in Blocks::new((rows, columns), (height, width), order) {
                     starts.push((row, column));
-                    for row in &mut visits[row..row + size] {
-                        row[column..column + size].iter_mut().for_each(|n| *n += 1);
+                    for row in &mut visits[row..row + height] {
+                        row[column..column + width].iter_mut().for_each(|n| *n += 1);
                     }
                 }
-                assert_eq!(starts.len(), rows.div_ceil(size) * columns.div_ceil(size));
+                assert_eq!(starts.len(), rows.div_ceil(height) * columns.div_ceil(width));
                 assert!(visits.iter().flatten().all(|&n| n > 0), "{rows} x {columns}");
-                let (row, column) = (rows / size * size, columns / size * size);
-                assert!(visits[..row.min(rows - size)].iter().all(|r| r[0] == 1));
-                assert!(visits[0][..column.min(columns - size)].iter().all(|&n| n == 1));
+                let (row, column) = (rows / height * height, columns / width * width);
+                assert!(visits[..row.min(rows - height)].iter().all(|r| r[0] == 1));
+                assert!(visits[0][..column.min(columns - width)].iter().all(|&n| n == 1));
             }
         }
     }

@@ -40,6 +40,7 @@ mod narrow_transpose;
 mod packed;
 mod packed_rows;
 mod pages;
+mod pixels;
 mod places;
 #[cfg(test)]
 mod random_strips;
@@ -66,6 +67,10 @@ use crate::convert::Conversion;
 use crate::cpu::{Core, Level, Tier};
 pub(crate) use crowded::ROOM;
 pub(crate) use dense_words::has_dense_words;
+use matrix::Matrix;
+pub(crate) use matrix::goes_on;
+pub(crate) use pixels::has_pixels;
+use places::Split;
 use vector::LINE;
 pub(crate) use word_columns::has_word_columns;
 
@@ -159,6 +164,22 @@ pub enum BlockOp {
     /// a word: the mirror of `NarrowTranspose`.
     TransposeWiden {
         /// Bits that make one byte.
+        bits: u32,
+    },
+    /// Rows of words of 32 bits into columns, where the elements of a word are as far from each other in
+    /// the source as a block has columns: channels of pixels.
+    GatherTranspose {
+        /// Elements in a word.
+        ways: u32,
+        /// Width of an element.
+        bits: u32,
+    },
+    /// Rows of words of 32 bits into columns, where the elements of a word are as far from each other in
+    /// the destination as a block has rows: the mirror of `GatherTranspose`.
+    TransposeScatter {
+        /// Elements in a word.
+        ways: u32,
+        /// Width of an element.
         bits: u32,
     },
     /// Rows of words into columns, and `ways` of these into words again: from
@@ -264,6 +285,12 @@ impl fmt::Display for BlockOp {
                 write!(f, "narrow{bits}{}-transpose32", truth(t))
             }
             BlockOp::TransposeWiden { bits } => write!(f, "transpose32-widen{bits}"),
+            BlockOp::GatherTranspose { ways, bits } => {
+                write!(f, "gather{ways}x{bits}-transpose32")
+            }
+            BlockOp::TransposeScatter { ways, bits } => {
+                write!(f, "transpose32-scatter{ways}x{bits}")
+            }
             BlockOp::TransposeInterleave { ways, bits } => {
                 write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
             }
@@ -321,6 +348,8 @@ impl Place {
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
 /// | narrow-transpose | row · row_stride + column | (column / ways) · column_stride + word row |
 /// | transpose-widen | (row / ways) · row_stride + word column | column · column_stride + row |
+/// | gather-transpose | row · row_stride + (way · columns + column) · w | column · column_stride + (row · ways + way) · w |
+/// | transpose-scatter | row · row_stride + (column · ways + way) · w | column · column_stride + (way · rows + row) · w |
 /// | transpose-interleave | row · row_stride + column · w | (column / ways) · column_stride + word row · ways on |
 /// | interleave-transpose | way · row_stride + (row · columns + column) · w | column · column_stride + (row · ways + way) · w |
 /// | transpose-deinterleave | column · column_stride + (row · ways + way) · w | way · row_stride + (row · columns + column) · w |
@@ -502,6 +531,15 @@ impl Strip {
                 let has_few = tier.has_masks() && many >= tier.vector_bytes() / size_of::<u32>();
                 rows.min(columns) < lanes(size_of::<u32>()) && !has_few
             }
+            BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
+                let (rows, columns) = self.matrix_size(size_of::<u32>());
+                let (images, pixels, channels) = match op {
+                    BlockOp::GatherTranspose { .. } => (rows, columns, self.columns),
+                    _ => (columns, rows, self.rows),
+                };
+                let least = lanes(size_of::<u32>());
+                !tier.shuffles() || images < least || pixels < least.saturating_mul(channels)
+            }
             BlockOp::Interleave { bits: bits @ 8.., .. }
             | BlockOp::Deinterleave { bits: bits @ 8.., .. }
             | BlockOp::Exchange { bits, .. } => self.columns < lanes(bytes(bits)),
@@ -530,6 +568,7 @@ impl Strip {
         let word = element(size_of::<u32>());
         Some(match op {
             BlockOp::Transpose { bits } => element(bytes(bits)),
+            BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => word,
             BlockOp::TransposeInterleave { ways, bits } => {
                 let width = bytes(ways.checked_mul(bits)?);
                 let ways = usize::try_from(ways).ok()?.max(1);
@@ -549,9 +588,8 @@ impl Strip {
     /// How many rows and columns its matrices have, where a column adds so many bytes to a row of the source, and a row
     /// to a column of the destination.
     fn size_of_matrix(&self, source: usize, destination: usize) -> (usize, usize) {
-        let rows = if self.blocks_join(destination) { self.blocks } else { 1 };
-        let columns = if self.lines_join(source) { self.lines } else { 1 };
-        (self.rows.saturating_mul(rows), self.columns.saturating_mul(columns))
+        let matrix = Matrix::of_widths(self, source, destination, 1);
+        (matrix.rows, matrix.columns)
     }
 
     /// The same of such elements, in whole words.
@@ -569,15 +607,12 @@ impl Strip {
     /// Whether an op transposes matrices of which all columns are whole lines of the caches, where one of
     /// them begins with a line.
     pub(crate) fn has_columns_of_lines(&self, op: BlockOp) -> bool {
-        let Some(Element { destination: made, .. }) = Self::element_of_transpose(op) else {
+        let Some(Element { source, destination: made, .. }) = Self::element_of_transpose(op) else {
             return false;
         };
-        let (blocks, others) =
-            if self.blocks_join(made) { (self.blocks, 1) } else { (1, self.blocks) };
-        let column = self.rows.saturating_mul(blocks).saturating_mul(made);
-        let line = if self.lines > 1 { self.destination_line } else { 0 };
-        let block = if others > 1 { self.destination_step } else { 0 };
-        (column | self.column_stride | line | block).is_multiple_of(LINE)
+        let matrix = Matrix::of_widths(self, source, made, 1);
+        let column = matrix.rows.saturating_mul(made);
+        column.is_multiple_of(LINE) && matrix.has_whole_lines(std::ptr::null_mut())
     }
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
@@ -585,20 +620,17 @@ impl Strip {
     pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
         let Some(element) = Self::element_of_transpose(op) else { return (0, 0) };
         let Element { width, rows_of_word, columns_of_word, ways, .. } = element;
-        let (rows, columns) = (self.rows / rows_of_word, self.columns / columns_of_word / ways);
-        if width < size_of::<u32>() || rows == 0 || columns == 0 {
+        let Matrix { rows, columns, row, column, .. } =
+            Matrix::of_widths(self, element.source, element.destination, ways);
+        let in_words = |split: Split, count: usize| Split { block: split.block / count, ..split };
+        let (rows, row) = (rows / rows_of_word, in_words(row, rows_of_word));
+        let (columns, column) = (columns / columns_of_word, in_words(column, columns_of_word));
+        if width < size_of::<u32>() || rows.min(columns) == 0 || row.block.min(column.block) == 0 {
             return (0, 0);
         }
         let lanes = LINE / width;
-        let (all_rows, all_columns) = self.words_of_matrix(element);
-        let row = places::Split { block: rows, step: self.source_step, stride: self.row_stride };
-        let column = places::Split {
-            block: columns,
-            step: self.destination_line,
-            stride: self.column_stride,
-        };
-        let places = (lanes / ways).min(all_columns / ways);
-        (row.crowd(lanes.min(all_rows), crowded::L1_SETS), column.crowd(places, crowded::L1_SETS))
+        let places = (lanes / ways).min(columns / ways);
+        (row.crowd(lanes.min(rows), crowded::L1_SETS), column.crowd(places, crowded::L1_SETS))
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
@@ -608,16 +640,7 @@ impl Strip {
 
     /// Whether the matrices of a transpose have all rows, and all columns, at one stride.
     pub(crate) fn is_even_matrix(&self, width: usize) -> bool {
-        let is_even = |joins: bool, count: usize, stride: usize, step: usize| {
-            !joins || step == count.wrapping_mul(stride)
-        };
-        is_even(self.blocks_join(width), self.rows, self.row_stride, self.source_step)
-            && is_even(
-                self.lines_join(width),
-                self.columns,
-                self.column_stride,
-                self.destination_line,
-            )
+        Matrix::new(self, width, 1).is_even()
     }
 
     /// Of a transpose: whether it goes along the columns, because these are further
@@ -643,6 +666,9 @@ impl Strip {
             BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => rows(run(bits)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
                 rows(run(ways.checked_mul(bits)?)?)
+            }
+            BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
+                rows(run(u32::BITS)?)
             }
             BlockOp::NarrowTranspose { .. } => rows(self.columns),
             BlockOp::TransposeWiden { bits } => {
@@ -685,6 +711,9 @@ impl Strip {
             BlockOp::Unsqueeze { .. } => rows(self.columns),
             BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
             BlockOp::Transpose { bits } => columns(self.columns, self.rows, bits)?,
+            BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
+                columns(self.columns, self.rows, u32::BITS)?
+            }
             BlockOp::NarrowTranspose { bits, .. } => {
                 columns(self.columns.div_ceil(elements_of_word(bits)?), self.rows, u32::BITS)?
             }

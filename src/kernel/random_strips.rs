@@ -402,6 +402,74 @@ impl Random {
         }
     }
 
+    /// Of a transpose whose columns go on with each other in the source through blocks and lines, or whose rows do in the
+    /// destination: pixels of images of which each is a row or a column.
+    fn grouped(&mut self, op: BlockOp) -> Strip {
+        let (ways, width) = match op {
+            BlockOp::TransposeInterleave { ways, .. } => (usize::try_from(ways).unwrap(), 4),
+            BlockOp::Transpose { bits } => (1, usize::try_from(bits / 8).unwrap()),
+            BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => (1, 4),
+            _ => panic!("{op} has no columns"),
+        };
+        let many = if self.one_in(3) { 1 + self.below(90) } else { 16 * (1 + self.below(9)) };
+        let (are_columns, few) = match op {
+            BlockOp::GatherTranspose { .. } => (true, 3),
+            BlockOp::TransposeScatter { .. } => (false, 3),
+            _ => (self.one_in(2), 1 + self.below(6)),
+        };
+        let few = if self.one_in(9) { 2 } else { few };
+        let room = MOST / (many * few * width * ways * ways);
+        let lines = 1 + self.below(room.clamp(1, 14));
+        let blocks = 1 + self.below((room / lines).clamp(1, 14));
+        // Those of which only one loop does, the other one going on with the other side.
+        let is_mixed = are_columns && self.one_in(4);
+        let blocks = if is_mixed { blocks.min(3) } else { blocks };
+        let strip = Strip {
+            lines,
+            blocks,
+            is_shuffled: self.one_in(2),
+            is_far: self.one_in(2),
+            is_near: self.one_in(2),
+            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            ..Strip::default()
+        };
+        // What goes on is so long in each of its lines, and with so much in all.
+        let of_line = few * width * ways;
+        if are_columns {
+            let of_rows = of_line * lines * blocks + width * self.below(20);
+            let row_stride = self.pick(&[of_rows, of_rows.next_multiple_of(2048)]);
+            let (run, others) = (many * width * ways, if is_mixed { 1 } else { blocks });
+            let all = run * blocks / others;
+            let all = if self.one_in(2) { all.next_multiple_of(LINE) } else { all };
+            let [line, block, column] = self.nest(all, LINE, [lines, others, few]);
+            let steps = if is_mixed { (many * row_stride, run) } else { (of_line * lines, block) };
+            return Strip {
+                source_line: of_line,
+                source_step: steps.0,
+                rows: many,
+                row_stride,
+                destination_line: line,
+                destination_step: steps.1,
+                columns: few * ways,
+                column_stride: column,
+                ..strip
+            };
+        }
+        let of_columns = of_line * lines * blocks + width * self.below(20);
+        let [line, block, row] = self.nest(many * width * ways, width, [lines, blocks, few]);
+        Strip {
+            source_line: line,
+            source_step: block,
+            rows: few,
+            row_stride: row,
+            destination_step: of_line,
+            destination_line: of_line * blocks,
+            columns: many * ways,
+            column_stride: self.pick(&[of_columns, of_columns.next_multiple_of(2048)]),
+            ..strip
+        }
+    }
+
     /// Words of several columns, of rows that are apart.
     fn word_columns(&mut self, op: BlockOp) -> Strip {
         let (BlockOp::InterleaveColumns { ways, bits }
@@ -670,6 +738,24 @@ fn split_sides_are_the_same() {
             let strip = random.word_columns(op);
             let places = [random.below(64), random.below(64)];
             check(&mut random, &format!("words of columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Transposes whose columns, or rows, go on with each other through blocks and lines.
+#[test]
+fn sides_in_groups_of_blocks_are_the_same() {
+    let mut random = Random(13);
+    let transposes = [8, 16, 32, 64].map(|bits| BlockOp::Transpose { bits });
+    let words = [(2, 16), (4, 8)].map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
+    let pixels = [(2, 16), (4, 8)].into_iter().flat_map(|(ways, bits)| {
+        [BlockOp::GatherTranspose { ways, bits }, BlockOp::TransposeScatter { ways, bits }]
+    });
+    for op in transposes.into_iter().chain(words).chain(pixels) {
+        for number in 0..150 {
+            let strip = random.grouped(op);
+            let places = [random.below(64), random.pick(&[0, 0, 0, 16, 37])];
+            check(&mut random, &format!("groups of blocks {number}"), op, strip, places);
         }
     }
 }

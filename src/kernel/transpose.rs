@@ -263,7 +263,7 @@ impl Matrix {
         destination: *mut u8,
     ) {
         let has_lines = self.rows.min(self.columns)
-            >= <Lines<V, M, LANES, BITS, WIDTH, WAYS, PART> as Block>::SIZE;
+            >= <Lines<V, M, LANES, BITS, WIDTH, WAYS, PART> as Block>::ROWS;
         if STREAM && has_lines {
             // SAFETY: by the contract of this function; the matrix has as many rows and
             // columns as a line elements.

@@ -91,7 +91,7 @@ impl<
     const PART: u32,
 > Block for Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
-    const SIZE: usize = LANES;
+    const ROWS: usize = LANES;
     const WIDTH: usize = WIDTH * M::SOURCE_TIMES;
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
@@ -147,7 +147,7 @@ impl<
     const PART: u32,
 > Block for Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
-    const SIZE: usize = {
+    const ROWS: usize = {
         let line = LINE / (WIDTH * M::DESTINATION_TIMES);
         if line > LANES { line } else { LANES }
     };
@@ -180,7 +180,7 @@ impl<
         let places: [usize; LANES] = std::array::from_fn(|column| column / WAYS * WAYS * LINE);
         for (i, columns) in columns.as_chunks::<LANES>().0.iter().enumerate() {
             let source = source.wrapping_add(i * V::BYTES * M::SOURCE_TIMES);
-            for j in 0..Self::SIZE / LANES {
+            for j in 0..Self::ROWS / LANES {
                 let rows = rows.part(j * LANES, LANES);
                 let at = j * part;
                 if makes_lines {
@@ -205,7 +205,7 @@ impl<
                             source,
                             destination.wrapping_add(at),
                             stream,
-                            ahead.behind((i * (Self::SIZE / LANES) + j) * lines_of_part),
+                            ahead.behind((i * (Self::ROWS / LANES) + j) * lines_of_part),
                         );
                     };
                 }
@@ -245,7 +245,7 @@ impl<
 pub(super) struct Squares<V, const WIDTH: usize, const STREAM: bool>(PhantomData<V>);
 
 impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WIDTH, STREAM> {
-    const SIZE: usize = LINE / WIDTH;
+    const ROWS: usize = LINE / WIDTH;
     const WIDTH: usize = WIDTH;
     const WAYS: usize = 1;
     const DESTINATION_WIDTH: usize = WIDTH;
@@ -512,7 +512,11 @@ unsafe fn turn_square<V: Vector, const WORDS: usize, const STREAM: bool, L: ahea
 ///
 /// It can be written there, for `stream` from an aligned start. The CPU has `V`.
 #[inline(always)]
-unsafe fn put_line<V: Vector, const STREAM: bool>(line: &[u8; LINE], to: *mut u8, stream: bool) {
+pub(super) unsafe fn put_line<V: Vector, const STREAM: bool>(
+    line: &[u8; LINE],
+    to: *mut u8,
+    stream: bool,
+) {
     if STREAM && stream {
         // SAFETY: by the contract of this function.
         unsafe { copy_line::<V, true>(line.as_ptr(), to) };

@@ -39,11 +39,13 @@ impl Along {
             (
                 Along::Rows,
                 BlockOp::Transpose { .. }
+                | BlockOp::GatherTranspose { .. }
                 | BlockOp::NarrowTranspose { .. }
                 | BlockOp::TransposeWiden { .. },
             ) => 64,
-            // The rows of a word stay together.
+            // The rows of a word stay together, and the channels of a pixel.
             (Along::Rows, _) => leaf.strip.rows,
+            (Along::Columns, BlockOp::GatherTranspose { .. }) => leaf.strip.columns,
             (Along::Columns, _) => 64,
         }
     }
@@ -66,14 +68,16 @@ impl Along {
             (Along::Rows, BlockOp::Transpose { bits: width }) => {
                 (bits(strip.row_stride)?, width.into())
             }
-            (Along::Rows, BlockOp::NarrowTranspose { .. }) => (bits(strip.row_stride)?, WORD_BITS),
+            (Along::Rows, BlockOp::GatherTranspose { .. } | BlockOp::NarrowTranspose { .. }) => {
+                (bits(strip.row_stride)?, WORD_BITS)
+            }
             (Along::Rows, BlockOp::TransposeWiden { bits: width }) => {
                 (element_of(bits(strip.row_stride)?, width)?, 8)
             }
             (Along::Columns, BlockOp::NarrowTranspose { bits: width, .. }) => {
                 (8, element_of(bits(strip.column_stride)?, width)?)
             }
-            (Along::Columns, BlockOp::TransposeWiden { .. }) => {
+            (Along::Columns, BlockOp::TransposeScatter { .. } | BlockOp::TransposeWiden { .. }) => {
                 (WORD_BITS, bits(strip.column_stride)?)
             }
             (Along::Columns, BlockOp::Copy) => (8, 8),

@@ -21,7 +21,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, has_dense_words, kernel};
+use crate::kernel::{BlockOp, Strip, goes_on, has_dense_words, has_pixels, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +138,10 @@ fn leaves(
             let columns = words(block.columns, block.columns?.source);
             take_panels(&mut loops, rows, columns, elements)?
         }
+        BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
+            let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(WORD_BITS));
+            take_panels(&mut loops, run(block.rows), run(block.columns), elements)?
+        }
         BlockOp::TransposeInterleave { ways, .. } => {
             let square = u64::from(ways).checked_mul(ways.into())?.checked_mul(block.bits)?;
             let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(square));
@@ -183,7 +187,9 @@ fn leaves(
             strip.row_stride = step(rows?.source)?;
             strip.column_stride = step(columns?.destination)?;
         }
-        BlockOp::Transpose { .. } => {
+        BlockOp::Transpose { .. }
+        | BlockOp::GatherTranspose { .. }
+        | BlockOp::TransposeScatter { .. } => {
             strip.row_stride = step(rows?.source)?;
             strip.column_stride = step(columns?.destination)?;
         }
@@ -469,7 +475,8 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     if elements.stores.tier.shuffles()
         && !elements.is_staged
         && s != d
-        && let Some(block) = dense_words(loops, bits, s, d)
+        && let Some(block) =
+            dense_words(loops, bits, s, d).or_else(|| words_of_pixels(loops, bits, s, d))
     {
         return Some(block);
     }
@@ -615,6 +622,38 @@ fn dense_words(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<B
         interleave().filter(fits).or_else(|| deinterleave().filter(fits))?;
     let (row_loop, column_loop, more) = (loops[rows], loops[columns], vec![loops[word]]);
     remove_all(loops, &[rows, columns, word]);
+    let (rows, columns) = (Some(row_loop), Some(column_loop));
+    Some(Block { op, bits, rows, columns, pads: (false, false), more })
+}
+
+/// Rows of words into columns, where the elements of a word are those of one channel: along loop `s` channels are
+/// contiguous in the source and words in the destination along loop `d`, or the other way round.
+fn words_of_pixels(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<Block> {
+    let width = u32::try_from(bits).ok()?;
+    let find = |is: &dyn Fn(&Loop) -> bool| loops.iter().position(is);
+    let of = |word: Loop, channels: Loop, apart: u64| {
+        let is_word = !word.is_padded() && word.extent.checked_mul(bits) == Some(WORD_BITS);
+        let is_pixel = !channels.is_padded() && has_pixels(channels.extent);
+        let follow = channels.extent.checked_mul(bits) == Some(apart);
+        is_word && is_pixel && follow
+    };
+    let (along_source, along_destination) = (loops[s], loops[d]);
+    let ways = |word: Loop| u32::try_from(word.extent).ok();
+    let (op, word, rows, columns) = if of(along_destination, along_source, along_destination.source)
+    {
+        let rows = find(&|l| l.destination == WORD_BITS)?;
+        (BlockOp::GatherTranspose { ways: ways(along_destination)?, bits: width }, d, rows, s)
+    } else if of(along_source, along_destination, along_source.destination) {
+        let columns = find(&|l| l.source == WORD_BITS)?;
+        (BlockOp::TransposeScatter { ways: ways(along_source)?, bits: width }, s, d, columns)
+    } else {
+        return None;
+    };
+    if rows == columns || !exists(op) {
+        return None;
+    }
+    let (row_loop, column_loop, more) = (loops[rows], loops[columns], vec![loops[word]]);
+    remove_all(loops, &[word, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
 }
@@ -792,11 +831,23 @@ fn take_panels(
         more_columns = take(loops, |l| Some(l.source) == columns);
         more_rows = take(loops, |l| Some(l.destination) == rows);
     }
+    // And what continues neither, but what one of these has made longer, if kernels go on with it.
+    let behind = |run: Option<u64>, more: Option<Loop>, other: Option<u64>| {
+        let longer = run?.checked_mul(more?.extent)?;
+        let bytes = |bits: u64| usize::try_from(bits / 8).ok();
+        goes_on(bytes(longer)?, bytes(other?)?).then_some(longer)
+    };
+    let still_rows = behind(rows, more_rows, columns);
+    let still_columns = behind(columns, more_columns, rows);
     let step = |l: &Loop| {
         if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
     };
-    let along = more_rows.or_else(|| take_min(loops, step));
-    let lines = more_columns.or_else(|| take_min(loops, step));
+    let along = more_rows
+        .or_else(|| take(loops, |l| still_columns.is_some() && Some(l.source) == still_columns))
+        .or_else(|| take_min(loops, step));
+    let lines = more_columns
+        .or_else(|| take(loops, |l| still_rows.is_some() && Some(l.destination) == still_rows))
+        .or_else(|| take_min(loops, step));
     strip_of(along, lines)
 }
 

@@ -65,6 +65,9 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         | BlockOp::TransposeDeinterleave { ways, bits } => {
             bytes(ways.checked_mul(bits)?)?.checked_mul(2)?
         }
+        BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
+            bytes(u32::BITS)?.checked_mul(2)?
+        }
         BlockOp::InterleaveColumns { bits, .. } | BlockOp::DeinterleaveColumns { bits, .. } => {
             bytes(bits)?.checked_mul(2)?
         }
@@ -91,6 +94,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         {
             0
         }
+        BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => 0,
         _ => BLOCK,
     };
     let call = block.checked_add(start + kept)?.checked_mul(blocks)?.checked_add(CALL + staged)?;
@@ -196,7 +200,9 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         let wide = |n: usize| u64::try_from(n).ok();
         let matrices = match leaf.op {
             BlockOp::InterleaveTranspose { ways, .. }
-            | BlockOp::TransposeDeinterleave { ways, .. } => ways.into(),
+            | BlockOp::TransposeDeinterleave { ways, .. }
+            | BlockOp::GatherTranspose { ways, .. }
+            | BlockOp::TransposeScatter { ways, .. } => ways.into(),
             _ => 1,
         };
         let elements_of = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
@@ -232,7 +238,7 @@ mod tests {
     fn each_way_where_it_is_quicker() {
         // Of more columns vectors of more than 16 bytes make words in one pass.
         let words = if crate::Tier::best().vector_bytes() > 16 {
-            "u8[384,100,9]{1,0,2:T(8,128)(4,1)}"
+            "u8[384,100,10]{1,0,2:T(8,128)(4,1)}"
         } else {
             "u8[15,127,65]{1,0,2:T(8,128)(4,1)}"
         };

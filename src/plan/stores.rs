@@ -131,10 +131,15 @@ impl Stores {
         // Of few columns that lie together, each line is far from the one before it, on both sides.
         let is_scattered = rows > ROOM && strip.columns_of_block(op) < ROOM;
         let has_few_ways = self.core.has_few_ways();
+        // Of these, what is crowded is read or written a few lines at a time.
+        let is_of_pixels =
+            matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let limit = if !strip.has_columns_of_lines(op) {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
+        } else if is_of_pixels {
+            TRANSPOSES
         } else if has_few_ways && has_ordinary {
             RUNS
         } else if columns >= ROOM || has_few_ways && is_scattered {
@@ -165,6 +170,8 @@ impl Stores {
             BlockOp::Transpose { .. }
             | BlockOp::NarrowTranspose { .. }
             | BlockOp::TransposeWiden { .. }
+            | BlockOp::GatherTranspose { .. }
+            | BlockOp::TransposeScatter { .. }
             | BlockOp::TransposeInterleave { .. } => {
                 self.of_transpose(op, strip)
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
