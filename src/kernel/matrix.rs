@@ -58,10 +58,10 @@ pub(super) const LINES_DOWN_NEAR: usize = 4;
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
 
-/// Whether a side of so many bytes goes on in the loop that continues neither side, but what the other loop has made
-/// longer, where the other side has so many. Of few, the way goes along a side as two loops have it (`few.rs`), which is
-/// long enough then.
-pub(crate) const fn goes_on(side: usize, other: usize) -> bool {
+/// Whether a side of so many bytes, which one loop of a strip has made that long, goes on in the other loop too, if that
+/// continues it, where the other side has so many bytes. If these are few, the way goes along a side as it is in two
+/// strides (`few.rs`), and a long one stays as it is.
+pub(crate) const fn joins_both_loops(side: usize, other: usize) -> bool {
     side < 8 * LINE || other >= LINE
 }
 
@@ -194,15 +194,12 @@ impl Matrix {
         let mut others = *strip;
         let mut row = Split::at_stride(strip.row_stride);
         let mut column = Split::at_stride(strip.column_stride);
-        let rows_go_on =
-            |rows: usize, step: usize| rows.checked_mul(destination_width) == Some(step);
-        let columns_go_on = |columns: usize, step: usize| columns.checked_mul(width) == Some(step);
-        if rows_go_on(rows, strip.destination_step) {
+        if strip.blocks_join(destination_width) {
             row = row.in_blocks(rows, strip.source_step);
             rows = rows.saturating_mul(strip.blocks);
             others.blocks = 1;
         }
-        if columns_go_on(columns, strip.source_line) {
+        if strip.lines_join(width) {
             column = column.in_blocks(columns / ways, strip.destination_line);
             columns = columns.saturating_mul(strip.lines);
             others.lines = 1;
@@ -210,16 +207,16 @@ impl Matrix {
         let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
         if others.blocks > 1
             && others.lines < strip.lines
-            && goes_on(bytes.1, bytes.0)
-            && columns_go_on(columns, strip.source_step)
+            && columns.checked_mul(width) == Some(strip.source_step)
+            && joins_both_loops(bytes.1, bytes.0)
         {
             columns = columns.saturating_mul(strip.blocks);
             column = column.in_groups(strip.lines, strip.destination_step);
             others.blocks = 1;
         } else if others.lines > 1
             && others.blocks < strip.blocks
-            && goes_on(bytes.0, bytes.1)
-            && rows_go_on(rows, strip.destination_line)
+            && rows.checked_mul(destination_width) == Some(strip.destination_line)
+            && joins_both_loops(bytes.0, bytes.1)
         {
             rows = rows.saturating_mul(strip.lines);
             row = row.in_groups(strip.blocks, strip.source_line);
@@ -333,6 +330,27 @@ impl Matrix {
             unsafe {
                 self.stream_carrying::<B>(from, to, &made, &mut ahead, &mut tables, &mut scratch);
             };
+        }
+    }
+
+    /// Transposes each matrix of the strip: by blocks that are streamed, if `STREAM` says so and it has one, or by others.
+    ///
+    /// # Safety
+    ///
+    /// As of [`transpose_all`](Matrix::transpose_all).
+    #[inline(always)]
+    pub(super) unsafe fn transpose_by<B: Block, S: StreamedBlock, const STREAM: bool>(
+        &self,
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if STREAM && self.rows >= S::ROWS && self.columns >= S::COLUMNS {
+            // SAFETY: by the contract of this function; there are as many rows and columns as a block has.
+            unsafe { self.stream_all::<S>(source, destination) };
+        } else {
+            // SAFETY: by the contract of this function.
+            unsafe { self.transpose_all::<B>(strip, source, destination) };
         }
     }
 

@@ -68,7 +68,7 @@ use crate::cpu::{Core, Level, Tier};
 pub(crate) use crowded::ROOM;
 pub(crate) use dense_words::has_dense_words;
 use matrix::Matrix;
-pub(crate) use matrix::goes_on;
+pub(crate) use matrix::joins_both_loops;
 pub(crate) use pixels::has_pixels;
 use places::Split;
 use vector::LINE;

@@ -83,15 +83,33 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         match V::BYTES / WORD {
             4 => {
                 // SAFETY: as above.
-                unsafe { matrix.gather::<V, 4, BITS, WIDTH, false>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Gathered<V, 4, BITS, WIDTH, false>,
+                        Gathered<V, 4, BITS, WIDTH, true>,
+                        false,
+                    >(strip, source, destination);
+                }
             }
             8 => {
                 // SAFETY: as above.
-                unsafe { matrix.gather::<V, 8, BITS, WIDTH, STREAM>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Gathered<V, 8, BITS, WIDTH, false>,
+                        Gathered<V, 8, BITS, WIDTH, true>,
+                        STREAM,
+                    >(strip, source, destination);
+                }
             }
             _ => {
                 // SAFETY: as above.
-                unsafe { matrix.gather::<V, 16, BITS, WIDTH, STREAM>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Gathered<V, 16, BITS, WIDTH, false>,
+                        Gathered<V, 16, BITS, WIDTH, true>,
+                        STREAM,
+                    >(strip, source, destination);
+                }
             }
         }
     }
@@ -133,15 +151,33 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         match V::BYTES / WORD {
             4 => {
                 // SAFETY: as above.
-                unsafe { matrix.scatter::<V, 4, BITS, WIDTH, false>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Scattered<V, 4, BITS, WIDTH, false>,
+                        Scattered<V, 4, BITS, WIDTH, true>,
+                        false,
+                    >(strip, source, destination);
+                }
             }
             8 => {
                 // SAFETY: as above.
-                unsafe { matrix.scatter::<V, 8, BITS, WIDTH, STREAM>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Scattered<V, 8, BITS, WIDTH, false>,
+                        Scattered<V, 8, BITS, WIDTH, true>,
+                        STREAM,
+                    >(strip, source, destination);
+                }
             }
             _ => {
                 // SAFETY: as above.
-                unsafe { matrix.scatter::<V, 16, BITS, WIDTH, STREAM>(strip, source, destination) }
+                unsafe {
+                    matrix.transpose_by::<
+                        Scattered<V, 16, BITS, WIDTH, false>,
+                        Scattered<V, 16, BITS, WIDTH, true>,
+                        STREAM,
+                    >(strip, source, destination);
+                }
             }
         }
     }
@@ -163,78 +199,6 @@ impl Matrix {
             && lanes <= MAX_LANES
             && images >= lanes
             && words >= CHANNELS * lanes
-    }
-
-    /// Whether its rows and columns are those of a block at least.
-    #[inline(always)]
-    fn has_block<B: Block>(&self) -> bool {
-        self.rows >= B::ROWS && self.columns >= B::COLUMNS
-    }
-
-    /// # Safety
-    ///
-    /// As of [`transpose_all`](Matrix::transpose_all), of words of pixels; a `V` has `LANES` words.
-    #[inline(always)]
-    unsafe fn gather<
-        V: Vector,
-        const LANES: usize,
-        const BITS: u32,
-        const WIDTH: usize,
-        const STREAM: bool,
-    >(
-        &self,
-        strip: &Strip,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        if STREAM && self.has_block::<Gathered<V, LANES, BITS, WIDTH, true>>() {
-            // SAFETY: by the contract of this function.
-            unsafe {
-                self.stream_all::<Gathered<V, LANES, BITS, WIDTH, true>>(source, destination)
-            };
-        } else {
-            // SAFETY: as above.
-            unsafe {
-                self.transpose_all::<Gathered<V, LANES, BITS, WIDTH, false>>(
-                    strip,
-                    source,
-                    destination,
-                );
-            };
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As of [`gather`](Matrix::gather).
-    #[inline(always)]
-    unsafe fn scatter<
-        V: Vector,
-        const LANES: usize,
-        const BITS: u32,
-        const WIDTH: usize,
-        const STREAM: bool,
-    >(
-        &self,
-        strip: &Strip,
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        if STREAM && self.has_block::<Scattered<V, LANES, BITS, WIDTH, true>>() {
-            // SAFETY: by the contract of this function.
-            unsafe {
-                self.stream_all::<Scattered<V, LANES, BITS, WIDTH, true>>(source, destination);
-            };
-        } else {
-            // SAFETY: as above.
-            unsafe {
-                self.transpose_all::<Scattered<V, LANES, BITS, WIDTH, false>>(
-                    strip,
-                    source,
-                    destination,
-                );
-            };
-        }
     }
 }
 

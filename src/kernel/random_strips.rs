@@ -402,6 +402,19 @@ impl Random {
         }
     }
 
+    /// So many lines and blocks, and any hints.
+    fn hints(&mut self, lines: usize, blocks: usize) -> Strip {
+        Strip {
+            lines,
+            blocks,
+            is_shuffled: self.one_in(2),
+            is_far: self.one_in(2),
+            is_near: self.one_in(2),
+            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            ..Strip::default()
+        }
+    }
+
     /// Of a transpose whose columns go on with each other in the source through blocks and lines, or whose rows do in the
     /// destination: pixels of images of which each is a row or a column.
     fn grouped(&mut self, op: BlockOp) -> Strip {
@@ -424,15 +437,7 @@ impl Random {
         // Those of which only one loop does, the other one going on with the other side.
         let is_mixed = are_columns && self.one_in(4);
         let blocks = if is_mixed { blocks.min(3) } else { blocks };
-        let strip = Strip {
-            lines,
-            blocks,
-            is_shuffled: self.one_in(2),
-            is_far: self.one_in(2),
-            is_near: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
-            ..Strip::default()
-        };
+        let strip = self.hints(lines, blocks);
         // What goes on is so long in each of its lines, and with so much in all.
         let of_line = few * width * ways;
         if are_columns {
@@ -543,15 +548,7 @@ impl Random {
             let image = self.nest(4 * lanes, 4, [of_lanes, of_rows, words]);
             (image, self.nest(row, 1, [of_lanes, of_rows, lanes]))
         };
-        let strip = Strip {
-            lines,
-            blocks,
-            is_shuffled: self.one_in(2),
-            is_far: self.one_in(2),
-            is_near: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
-            ..Strip::default()
-        };
+        let strip = self.hints(lines, blocks);
         if packs {
             return Strip {
                 source_line: host[1],

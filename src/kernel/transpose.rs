@@ -5,7 +5,7 @@
 use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::dense::dense;
 use super::few::{few, is_of_words};
-use super::matrix::{Block, MAX_LANES, Matrix};
+use super::matrix::{MAX_LANES, Matrix};
 use super::turn::{InMemory, Lines, Squares, Vectors, Whole};
 use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
 use super::{Place, Run, Strip, scalar};
@@ -262,24 +262,14 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let has_lines = self.rows.min(self.columns)
-            >= <Lines<V, M, LANES, BITS, WIDTH, WAYS, PART> as Block>::ROWS;
-        if STREAM && has_lines {
-            // SAFETY: by the contract of this function; the matrix has as many rows and
-            // columns as a line elements.
-            unsafe {
-                self.stream_all::<Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(source, destination);
-            }
-        } else {
-            // SAFETY: by the contract of this function.
-            unsafe {
-                self.transpose_all::<Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>>(
-                    strip,
-                    source,
-                    destination,
-                );
-            }
-        }
+        // SAFETY: by the contract of this function.
+        unsafe {
+            self.transpose_by::<
+                Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>,
+                Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>,
+                STREAM,
+            >(strip, source, destination);
+        };
     }
 }
 

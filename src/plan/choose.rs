@@ -21,7 +21,7 @@ use super::nest::{Loop, Nest};
 use super::staged::Stages;
 use super::stores::Stores;
 use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, goes_on, has_dense_words, has_pixels, kernel};
+use crate::kernel::{BlockOp, Strip, has_dense_words, has_pixels, joins_both_loops, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -835,7 +835,7 @@ fn take_panels(
     let behind = |run: Option<u64>, more: Option<Loop>, other: Option<u64>| {
         let longer = run?.checked_mul(more?.extent)?;
         let bytes = |bits: u64| usize::try_from(bits / 8).ok();
-        goes_on(bytes(longer)?, bytes(other?)?).then_some(longer)
+        joins_both_loops(bytes(longer)?, bytes(other?)?).then_some(longer)
     };
     let still_rows = behind(rows, more_rows, columns);
     let still_columns = behind(columns, more_columns, rows);
@@ -843,10 +843,10 @@ fn take_panels(
         if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
     };
     let along = more_rows
-        .or_else(|| take(loops, |l| still_columns.is_some() && Some(l.source) == still_columns))
+        .or_else(|| take(loops, |l| Some(l.source) == still_columns))
         .or_else(|| take_min(loops, step));
     let lines = more_columns
-        .or_else(|| take(loops, |l| still_rows.is_some() && Some(l.destination) == still_rows))
+        .or_else(|| take(loops, |l| Some(l.destination) == still_rows))
         .or_else(|| take_min(loops, step));
     strip_of(along, lines)
 }
