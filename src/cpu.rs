@@ -206,7 +206,9 @@ pub(crate) enum Core {
     /// CPUs of Intel, of which one for servers was measured. What prefetchers follow is better left to
     /// them.
     Intel,
-    /// Zen 4 of AMD, which was measured, and Zen to Zen 3.
+    /// Zen 3 of AMD, of servers and desktops.
+    Zen3,
+    /// Zen 4 of AMD, which was measured, Zen and Zen 2, and Zen 3 elsewhere.
     Zen4,
     /// Zen 5 of AMD. All others get what was found on it.
     #[default]
@@ -224,7 +226,8 @@ impl Core {
     fn ask() -> Core {
         let id = cpuid(0, 0);
         let maker = [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes);
-        Core::of(maker.as_flattened(), family(cpuid(1, 0).eax))
+        let signature = cpuid(1, 0).eax;
+        Core::of(maker.as_flattened(), family(signature), model(signature))
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -232,14 +235,14 @@ impl Core {
         Core::default()
     }
 
-    /// Of the CPUs of a family, as their maker numbers it.
+    /// Of the CPUs of a family and a model, as their maker numbers them.
     #[cfg(target_arch = "x86_64")]
-    fn of(maker: &[u8], family: u32) -> Core {
-        /// Zen and Zen 2; Zen 3 and Zen 4.
-        const UP_TO_ZEN4: [u32; 2] = [0x17, 0x19];
-        match maker {
-            b"GenuineIntel" => Core::Intel,
-            b"AuthenticAMD" if UP_TO_ZEN4.contains(&family) => Core::Zen4,
+    fn of(maker: &[u8], family: u32, model: u32) -> Core {
+        match (maker, family, model >> 4) {
+            (b"GenuineIntel", ..) => Core::Intel,
+            // Zen 3 and Zen 4 are one family. Mobile ones of Zen 3, models 0x40 to 0x5f, have half of this L3.
+            (b"AuthenticAMD", 0x19, 0 | 2 | 3) => Core::Zen3,
+            (b"AuthenticAMD", 0x17 | 0x19, _) => Core::Zen4,
             _ => Core::Zen5,
         }
     }
@@ -252,7 +255,23 @@ impl Core {
     /// Whether L2 has 8 ways, or fewer: lines at distances of powers of two, which
     /// share a set, drive each other out.
     pub(crate) fn has_few_ways(self) -> bool {
-        self == Core::Zen4
+        matches!(self, Core::Zen3 | Core::Zen4)
+    }
+
+    /// Lines that are a multiple of so many bytes apart share a set of L2, if they are in the same large page of memory:
+    /// what the sets have together, where there are few ways and they were measured.
+    pub(crate) fn l2_sets(self) -> usize {
+        if self == Core::Zen3 { 64 << 10 } else { 128 << 10 }
+    }
+
+    /// Whether a core has most of an L3 of 32 MiB, as measured, so that ordinary stores are the quicker ones for longer.
+    pub(crate) fn has_more_of_l3(self) -> bool {
+        self == Core::Zen3
+    }
+
+    /// Whether what is streamed is slow unless some lines of a run follow each other.
+    pub(crate) fn streams_by_runs(self) -> bool {
+        self == Core::Zen3
     }
 
     /// Whether loops that do little more than stream run so far ahead of their stores that memory
@@ -268,6 +287,12 @@ impl Core {
 fn family(signature: u32) -> u32 {
     let (base, extended) = (signature >> 8 & 0xf, signature >> 20 & 0xff);
     if base == 0xf { base + extended } else { base }
+}
+
+/// The model of a CPU in its family, from the same.
+#[cfg(target_arch = "x86_64")]
+fn model(signature: u32) -> u32 {
+    signature >> 4 & 0xf | signature >> 12 & 0xf0
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -287,12 +312,17 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn cores_go_by_maker_and_family() {
-        let amd = |family| Core::of(b"AuthenticAMD", family);
+        let amd = |family| Core::of(b"AuthenticAMD", family, 0x11);
         assert_eq!([0x17, 0x19, 0x1a].map(amd), [Core::Zen4, Core::Zen4, Core::Zen5]);
-        assert_eq!(Core::of(b"GenuineIntel", 6), Core::Intel);
-        assert_eq!(Core::of(b"CentaurHauls", 0x19), Core::Zen5);
-        // Signatures of an EPYC of Zen 4, of one of Zen 5, and of a Xeon.
-        assert_eq!([0x00a1_0f11, 0x00b0_0f21, 0x000c_06f2].map(family), [0x19, 0x1a, 6]);
+        let of_zen3_and_zen4 = |model| Core::of(b"AuthenticAMD", 0x19, model);
+        assert_eq!([0x01, 0x08, 0x21, 0x30].map(of_zen3_and_zen4), [Core::Zen3; 4]);
+        assert_eq!([0x11, 0x61, 0x78, 0xa0, 0x50].map(of_zen3_and_zen4), [Core::Zen4; 5]);
+        assert_eq!(Core::of(b"GenuineIntel", 6, 0xcf), Core::Intel);
+        assert_eq!(Core::of(b"CentaurHauls", 0x19, 1), Core::Zen5);
+        // Signatures of an EPYC of Zen 3, of Zen 4 and of Zen 5, and of a Xeon.
+        let of_servers = [0x00a0_0f11, 0x00a1_0f11, 0x00b0_0f21, 0x000c_06f2];
+        assert_eq!(of_servers.map(family), [0x19, 0x19, 0x1a, 6]);
+        assert_eq!(of_servers.map(model), [0x01, 0x11, 0x02, 0xcf]);
     }
 
     #[test]
@@ -303,7 +333,9 @@ mod tests {
             let line = told.lines().find(|line| line.split(':').next().map(str::trim) == Some(key));
             line.and_then(|line| line.split(':').nth(1)).map(|value| value.trim().to_owned())
         };
-        let (Some(maker), Some(family)) = (of("vendor_id"), of("cpu family")) else {
+        let (Some(maker), Some(family), Some(model)) =
+            (of("vendor_id"), of("cpu family"), of("model"))
+        else {
             eprintln!("skipped: the system does not tell");
             return;
         };
@@ -312,7 +344,8 @@ mod tests {
             eprintln!("skipped: the CPU is emulated, and the system tells of another one");
             return;
         }
-        assert_eq!(Core::here(), Core::of(maker.as_bytes(), family.parse().unwrap()));
+        let (family, model) = (family.parse().unwrap(), model.parse().unwrap());
+        assert_eq!(Core::here(), Core::of(maker.as_bytes(), family, model));
     }
 
     #[test]

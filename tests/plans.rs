@@ -703,6 +703,18 @@ fn is_up_to_zen4() -> bool {
     false
 }
 
+/// Whether it is one of Zen 3 with more of L3 for a core, which streams from 26 MiB on, and transposes from 18 MiB on.
+fn is_zen3() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let model = std::arch::x86_64::__cpuid(1).eax >> 12 & 0xf0;
+        let is_19 = std::arch::x86_64::__cpuid(1).eax >> 20 & 0xff == 0xa;
+        is_up_to_zen4() && is_19 && [0, 0x20, 0x30].contains(&model)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Of so many bytes some pages are written through the caches, others past them.
 #[test]
 fn pages_through_the_caches_and_past_them() {
@@ -721,7 +733,7 @@ fn pages_through_the_caches_and_past_them() {
     ] {
         let (host, image) = (shape(text).in_host_layout(), shape(text));
         for (from, to) in [(&host, &image), (&image, &host)] {
-            check_streaming(from, to, true);
+            check_streaming(from, to, !is_zen3());
             check_by_size(from, to, &[(0, 0), (3, 0), (0, 36)]);
         }
     }
@@ -738,7 +750,7 @@ fn swapped_dimensions_within_l3() {
         ("f32[1024,700]", "f32[1024,700]{0,1}", !is_up_to_zen4()),
         ("u8[4096,180]", "u8[4096,180]{0,1}", false),
         ("f32[1300,1250]", "f32[1300,1250]{0,1}", false),
-        ("f32[1312,1250]", "f32[1312,1250]{0,1}", true),
+        ("f32[1312,1250]", "f32[1312,1250]{0,1}", !is_zen3()),
         ("f32[1600,1550]", "f32[1600,1550]{0,1}", true),
         ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", false),
     ] {

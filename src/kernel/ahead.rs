@@ -340,7 +340,7 @@ impl FollowsPanels for NextPanel {
 
 /// The lines of each piece.
 #[inline(always)]
-fn piece<B: Block>() -> usize {
+pub(super) fn piece<B: Block>() -> usize {
     const { B::SOURCE_LINES.div_ceil(PIECES) }
 }
 

@@ -30,13 +30,16 @@ use super::{BlockOp, Place, Runs, Strip, scalar};
 /// The pages of memory that blocks are made in. A store across two of them takes as long as a
 /// hundred others while lines are on their way to memory, so what fits into a page, with
 /// the lines at the ends of its runs, is made in one: a block, and others as far as they go on
-/// with it.
+/// with it. (Where runs of [`RUN`] bytes are made side by side, they may be in two.)
 const MADE: usize = 4;
 
 /// So many lines in which runs begin are kept, and so many in which they end, until others
 /// go on with them. With `MADE` that is 32 KiB of the stack, and a page at most to begin where one
 /// does.
 const KEPT: usize = 128;
+
+/// Where some lines of a run should follow each other, so many bytes of it are made at a time.
+pub(super) const RUN: usize = 512;
 
 /// So many bytes between two runs are little, and fetched.
 pub(super) const BETWEEN: usize = 512;
@@ -113,6 +116,18 @@ impl Carry {
         let room = block_step / count;
         let run_step = room.checked_sub(room.wrapping_sub(stride) % LINE)?;
         let group = (run_step.checked_sub(LINE)? / bytes).min(joined);
+        let by_runs = strip.core.streams_by_runs();
+        let is_by_turns = by_runs && count * at_once > 1;
+        let group = if is_by_turns { group.min(RUN.div_ceil(bytes)) } else { group };
+        // Such runs take less of L1 side by side, if there is not more between them.
+        let run = group * bytes + 2 * LINE;
+        let beside = run + stride.wrapping_sub(run) % LINE;
+        let blocks_beside = (count * beside).next_multiple_of(LINE);
+        let (run_step, block_step) = if by_runs && blocks_beside <= block_step {
+            (beside, blocks_beside)
+        } else {
+            (run_step, block_step)
+        };
         let row_stride = match op_rows.count {
             1 => strip.row_stride,
             _ if rows_join => op_rows.bytes,
@@ -194,6 +209,8 @@ impl Carry {
         let mut ahead = Reads::new(blocks::<true>(strip, &[], count * bytes), self, source);
         // What goes on and on: all lines, or the blocks of one line, or both.
         let mut begins = 0;
+        let steps = self.written.stride | strip.destination_line | strip.destination_step;
+        let begins_at_lines = (destination.addr() | steps).is_multiple_of(LINE);
         for round in 0..rounds {
             for first in (0..joined).step_by(self.group) {
                 let group = Group {
@@ -205,7 +222,7 @@ impl Carry {
                     joined: self.group.min(joined - first),
                     goes_on: round > begins || first > 0,
                 };
-                if round == begins && first == 0 {
+                if round == begins && first == 0 && !begins_at_lines {
                     let to = self.place(strip, &group, 0, 0).destination;
                     self.fetch_ends::<V>(strip, destination.wrapping_add(to));
                     for run in self.runs(strip, &group) {
@@ -216,7 +233,7 @@ impl Carry {
                         unsafe { scalar::fill(first.wrapping_add(group.joined * bytes), 0, LINE) };
                     }
                 }
-                if group.goes_on {
+                if group.goes_on && !begins_at_lines {
                     // SAFETY: lines that were kept, to before the runs that go on with them.
                     unsafe { self.begin::<V>(strip, &group, &kept) };
                 }
@@ -230,15 +247,19 @@ impl Carry {
                 }
                 // SAFETY: the blocks that were made, to where they belong.
                 unsafe { self.take::<V>(strip, &group, &mut ahead, &kept) };
-                // SAFETY: what is left of their runs.
-                unsafe { self.keep::<V>(strip, &group, &kept) };
+                if !begins_at_lines {
+                    // SAFETY: what is left of their runs.
+                    unsafe { self.keep::<V>(strip, &group, &kept) };
+                }
             }
             let is_last = round + 1 == rounds || !self.lines_join;
-            if is_last {
+            if is_last && !begins_at_lines {
                 let to = destination.wrapping_add(strip.place(begins, 0).destination);
                 let lines = if self.is_joined { round + 1 - begins } else { strip.lines };
                 // SAFETY: the ends of all runs since then.
                 unsafe { self.finish::<V>(strip, to, lines, &kept) };
+            }
+            if is_last {
                 begins = round + 1;
             }
         }

@@ -25,9 +25,6 @@ pub(crate) const ROOM: usize = 8;
 /// Lines that are a multiple of so many bytes apart share a set of L1 on CPUs of x86-64.
 pub(super) const L1_SETS: usize = PAGE;
 
-/// The same of L2 of Zen 4, if they are in the same large page of memory.
-pub(super) const L2_SETS: usize = 128 << 10;
-
 /// The lines of a column that are made at a time, and the columns; and these where the rows of the
 /// source are crowded too, of which some lines are read at a time then.
 const LINES_DOWN: usize = 8;

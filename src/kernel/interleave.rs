@@ -5,7 +5,7 @@
 use std::mem::MaybeUninit;
 
 use super::algorithm::{Algorithm, shorter};
-use super::carry::{CacheLines, Carry, Make, copy_line};
+use super::carry::{CacheLines, Carry, Make, RUN, copy_line};
 use super::joined::{Joined, RunOp};
 use super::packed_rows;
 use super::pages::{self, ByTurns};
@@ -706,8 +706,12 @@ impl<
             return unsafe { Self::store_short::<V>(strip, source, destination) };
         }
         let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        let is_short = strip.core.streams_by_runs()
+            && strip.rows > 1
+            && bytes < RUN
+            && !strip.rows_join(bytes);
         if STREAM
-            && !stream
+            && (!stream || is_short)
             && let Some(carry) = Carry::new(strip, Self::op())
         {
             // SAFETY: the same strip and op, with columns for a vector.

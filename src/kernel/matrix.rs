@@ -6,10 +6,10 @@
 use std::mem::MaybeUninit;
 
 use super::ahead::{
-    FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way,
+    FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
 };
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
-use super::crowded::{Crowded, L2_SETS, ROOM};
+use super::crowded::{Crowded, L1_SETS, ROOM};
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
@@ -49,6 +49,9 @@ pub(super) struct Panel {
 /// fewer, there are up to twice as many of these.
 pub(super) const LINES_ALONG: usize = 16;
 pub(super) const LINES_DOWN: usize = 2;
+
+/// Where single lines are streamed more slowly, so that columns had better have more of them.
+const LINES_ALONG_FEW: usize = 8;
 
 /// The same where the source is in L3, and L2 has room for the rows of two
 /// larger panels however far these are from each other.
@@ -279,6 +282,10 @@ impl Matrix {
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
         if self.has_whole_lines(destination) {
+            if self.has_runs::<B>() {
+                // SAFETY: by the contract of this function.
+                return unsafe { self.stream_by_runs::<B>(source, destination, &mut tables) };
+            }
             let follows = self.others.core.follows_pages() && B::ROWS <= ROWS_FOLLOWED;
             let is_scattered = follows && self.has_scattered_rows::<B>();
             if follows && !is_scattered {
@@ -291,7 +298,8 @@ impl Matrix {
             if is_scattered {
                 panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
             }
-            if (self.others.is_near || is_scattered) && NextPanel::has_pieces::<B>(panel) {
+            let by_pieces = self.others.is_near || is_scattered || self.should_have_runs::<B>();
+            if by_pieces && NextPanel::has_pieces::<B>(panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
                 unsafe {
@@ -368,7 +376,8 @@ impl Matrix {
     /// fetched of them is gone before all lines beside it have been read.
     #[inline(always)]
     fn has_crowded_rows(&self, count: usize) -> bool {
-        self.others.core.has_few_ways() && self.row.crowd(count, L2_SETS) > ROOM
+        let Strip { core, .. } = self.others;
+        core.has_few_ways() && self.row.crowd(count, core.l2_sets()) > ROOM
     }
 
     /// Whether the rows of the matrices of a strip go on beside each other.
@@ -385,6 +394,15 @@ impl Matrix {
         // Of what is fetched in pieces, rows have whole ones.
         let unit = if is_near { const { B::ROWS / PIECES } } else { 1 };
         let most = const { LINES_ALONG * LINE / (B::COLUMNS * B::WIDTH) };
+        let takes_rows = self.columns.div_ceil(B::COLUMNS) <= most;
+        let is_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
+        let most = if self.should_have_runs::<B>() && !takes_rows && !is_crowded {
+            // More rows instead, of which whole pieces are fetched.
+            let lines = LINES_ALONG_FEW.max(piece::<B>());
+            most.min((lines * LINE).div_ceil(B::COLUMNS * B::WIDTH))
+        } else {
+            most
+        };
         let along = whole(most, unit.max(1)).min(self.columns.div_ceil(B::COLUMNS));
         let down = (LINES_ALONG * lines / along).clamp(1, 2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
@@ -799,7 +817,7 @@ impl Made {
 
 /// So many of that size, one at least, as are no more than `most`.
 #[inline(always)]
-const fn whole(most: usize, size: usize) -> usize {
+pub(super) const fn whole(most: usize, size: usize) -> usize {
     if most < size { size } else { most / size * size }
 }
 
@@ -850,6 +868,9 @@ pub(super) trait StreamedBlock: Block {
     /// Where the rows or columns of such a panel begin.
     type Table: AsMut<[usize]>;
     fn table() -> Self::Table;
+
+    /// The same by ordinary stores: the rows and columns of this one are whole blocks of it.
+    type Parts: Block<Vector = Self::Vector>;
 }
 
 /// Transposes a panel with ordinary stores.

@@ -45,6 +45,7 @@ mod places;
 #[cfg(test)]
 mod random_strips;
 mod rows;
+mod runs;
 mod scalar;
 mod squeeze;
 mod transpose;

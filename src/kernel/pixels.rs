@@ -400,6 +400,8 @@ impl<V: Vector, const LANES: usize, const BITS: u32, const WIDTH: usize> Streame
     fn table() -> Self::Table {
         [0; TABLE]
     }
+
+    type Parts = Gathered<V, LANES, BITS, WIDTH, false>;
 }
 
 impl<V: Vector, const LANES: usize, const BITS: u32, const WIDTH: usize> StreamedBlock
@@ -409,4 +411,6 @@ impl<V: Vector, const LANES: usize, const BITS: u32, const WIDTH: usize> Streame
     fn table() -> Self::Table {
         [0; TABLE]
     }
+
+    type Parts = Scattered<V, LANES, BITS, WIDTH, false>;
 }

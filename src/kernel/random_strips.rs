@@ -114,7 +114,7 @@ impl Random {
             column_stride,
             is_far: self.one_in(2),
             is_near: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Intel, Core::Zen4, Core::Zen5]),
+            core: self.pick(&[Core::Intel, Core::Intel, Core::Zen3, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         }
     }
@@ -190,7 +190,7 @@ impl Random {
         strip.is_shuffled = self.one_in(2);
         strip.is_far = self.one_in(2);
         strip.is_near = self.one_in(2);
-        strip.core = self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]);
+        strip.core = self.pick(&[Core::Intel, Core::Zen3, Core::Zen4, Core::Zen5]);
         strip.pages_by_turns = self.one_in(2);
         let (run_read, run_made) = (columns * word, columns * made);
         match op {
@@ -340,7 +340,7 @@ impl Random {
             column_stride: stride,
             is_far: self.one_in(2),
             is_shuffled: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            core: self.pick(&[Core::Intel, Core::Zen3, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         };
         if let BlockOp::InterleaveColumns { .. } | BlockOp::DeinterleaveColumns { .. } = op {
@@ -369,7 +369,7 @@ impl Random {
         let [other_line, stride, _] = self.nest(many * of_group, width, [lines, few, 1]);
         let strip = Strip {
             is_shuffled: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            core: self.pick(&[Core::Intel, Core::Zen3, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         };
         if self.one_in(2) {
@@ -410,7 +410,7 @@ impl Random {
             is_shuffled: self.one_in(2),
             is_far: self.one_in(2),
             is_near: self.one_in(2),
-            core: self.pick(&[Core::Intel, Core::Zen4, Core::Zen5]),
+            core: self.pick(&[Core::Intel, Core::Zen3, Core::Zen4, Core::Zen5]),
             ..Strip::default()
         }
     }
@@ -931,6 +931,45 @@ fn rows_at_powers_of_two_and_columns_that_go_on_are_the_same() {
             for to in [0, 2, 37] {
                 check(&mut random, "columns that go on", op, strip, [0, to]);
             }
+        }
+    }
+}
+
+/// Columns that share few sets of L1, where single lines are streamed slowly: in runs, of which the last one is longer or
+/// ends within a line, and by blocks that end where the matrix does.
+#[test]
+fn columns_at_powers_of_two_are_the_same_in_runs() {
+    let mut random = Random(11);
+    let transpose = |bits| BlockOp::Transpose { bits };
+    let of_words = BlockOp::TransposeInterleave { ways: 2, bits: 16 };
+    let narrow = |bits| BlockOp::NarrowTranspose { bits, truth: false };
+    let widen = |bits| BlockOp::TransposeWiden { bits };
+    for (op, rows, columns) in [
+        (transpose(32), 16, 64),
+        (transpose(32), 128, 80),
+        (transpose(32), 143, 300),
+        (transpose(32), 301, 261),
+        (transpose(64), 75, 130),
+        (transpose(16), 256 + 40, 600),
+        (transpose(8), 600, 1100),
+        (of_words, 130, 300),
+        (narrow(4), 150, 1040),
+        (narrow(2), 40, 1400),
+        (widen(4), 70, 200),
+        (widen(2), 80, 300),
+    ] {
+        let strip = Strip {
+            lines: 1,
+            blocks: 1,
+            rows,
+            row_stride: 4160,
+            columns,
+            column_stride: 4096,
+            core: Core::Zen3,
+            ..Strip::default()
+        };
+        for from in [0, 5] {
+            check(&mut random, "columns in runs", op, strip, [from, 0]);
         }
     }
 }

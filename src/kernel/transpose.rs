@@ -104,7 +104,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         let matrix = Matrix::new(strip, WIDTH, 1);
         let has_squares = matrix.rows.min(matrix.columns) >= LINE / WIDTH;
         if has_squares {
-            let goes_by_words = !STREAM && !V::IS_SHORTEST && is_of_words::<WIDTH>(&matrix);
+            let goes_by_words = !STREAM && V::BYTES >= LINE && is_of_words::<WIDTH>(&matrix);
             return if goes_by_words { few::<V, BITS, WIDTH, false>(strip) } else { None };
         }
         if let Some(run) = dense::<V, BITS, WIDTH, STREAM>(strip) {

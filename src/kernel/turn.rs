@@ -239,6 +239,8 @@ impl<
     fn table() -> Self::Table {
         [0; LINES_ALONG * WORDS_OF_LINE]
     }
+
+    type Parts = Vectors<V, M, LANES, BITS, WIDTH, WAYS, PART>;
 }
 
 /// Rows and columns that are a line of cache each.
@@ -287,6 +289,8 @@ impl<V: Vector, const WIDTH: usize> StreamedBlock for Squares<V, WIDTH, true> {
     fn table() -> Self::Table {
         [0; LINES_ALONG * LINE]
     }
+
+    type Parts = Squares<V, WIDTH, false>;
 }
 
 /// Transposes as many rows and columns as a `V` takes.

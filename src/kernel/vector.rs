@@ -21,7 +21,8 @@
 //! After log2(2k) rounds, word by word, element i of every row stands beside
 //! those of the other rows: the rows are interleaved. With as many rows as a
 //! vector has elements, that is a transpose. The rounds backwards, with unzips,
-//! take interleaved rows apart.
+//! take interleaved rows apart. Where vectors have [halves](Vector::HAS_HALVES), all rounds
+//! are within these, and one exchange puts them in order.
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Body;
@@ -83,6 +84,24 @@ pub(super) trait Vector: Copy {
     fn zip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
         const { assert!(Self::BYTES == SHORTEST, "longer ones have several") };
         self.zip::<BITS>(other)
+    }
+
+    /// Whether zips are made of those [within](Vector::zip_within) the halves, and of an
+    /// [exchange](Vector::exchange_halves) of these, which is done once for several rounds.
+    const HAS_HALVES: bool = false;
+
+    /// The inverse of [`zip_within`](Vector::zip_within). Only where there [are](Vector::HAS_HALVES) halves.
+    #[inline(always)]
+    fn unzip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        debug_assert!(false, "no zip is made of halves");
+        (self, other)
+    }
+
+    /// The first halves of both, and the second ones. Only where there are halves.
+    #[inline(always)]
+    fn exchange_halves(self, other: Self) -> (Self, Self) {
+        debug_assert!(false, "no zip is made of halves");
+        (self, other)
     }
 
     /// Whether less than 16 bytes of a place can be [gathered](Vector::gather) and scattered.
@@ -448,9 +467,20 @@ fn weave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(mut rows: [V; WA
     while words < WAYS {
         let old = rows;
         for i in 0..WAYS / 2 {
-            (rows[2 * i], rows[2 * i + 1]) = old[i].zip::<BITS>(old[i + WAYS / 2]);
+            let (first, second) = (old[i], old[i + WAYS / 2]);
+            (rows[2 * i], rows[2 * i + 1]) = if V::HAS_HALVES {
+                first.zip_within::<BITS>(second)
+            } else {
+                first.zip::<BITS>(second)
+            };
         }
         words *= 2;
+    }
+    if V::HAS_HALVES {
+        let old = rows;
+        for i in 0..WAYS / 2 {
+            (rows[i], rows[i + WAYS / 2]) = old[2 * i].exchange_halves(old[2 * i + 1]);
+        }
     }
     rows
 }
@@ -480,11 +510,22 @@ pub(super) fn turn_within<V: Vector, const BITS: u32>(
 fn unweave_by_zips<V: Vector, const WAYS: usize, const BITS: u32>(
     mut rows: [V; WAYS],
 ) -> [V; WAYS] {
+    if V::HAS_HALVES {
+        let old = rows;
+        for i in 0..WAYS / 2 {
+            (rows[2 * i], rows[2 * i + 1]) = old[i].exchange_halves(old[i + WAYS / 2]);
+        }
+    }
     let mut words = 1;
     while words < WAYS {
         let old = rows;
         for i in 0..WAYS / 2 {
-            (rows[i], rows[i + WAYS / 2]) = old[2 * i].unzip::<BITS>(old[2 * i + 1]);
+            let (first, second) = (old[2 * i], old[2 * i + 1]);
+            (rows[i], rows[i + WAYS / 2]) = if V::HAS_HALVES {
+                first.unzip_within::<BITS>(second)
+            } else {
+                first.unzip::<BITS>(second)
+            };
         }
         words *= 2;
     }

@@ -181,8 +181,8 @@ fn few(leaf: &Leaf, width: usize, stores: Stores) -> Option<usize> {
     let strip = &leaf.strip;
     let (rows, columns) = strip.matrix_size(width);
     let has_squares = width < 4 && rows.min(columns).saturating_mul(width) >= LINE;
-    let goes_by_squares =
-        has_squares && (stores.streams(leaf.op, strip) || !strip.has_words(width));
+    let by_words = strip.has_words(width) && stores.tier.vector_bytes() >= LINE;
+    let goes_by_squares = has_squares && (stores.streams(leaf.op, strip) || !by_words);
     let is_other = goes_by_squares || stores.tier.shuffles() && strip.is_dense(width);
     if is_other { None } else { strip.few(width, stores.tier) }
 }

@@ -594,7 +594,7 @@ mod tests {
             assert_eq!((streams, by_turns, is_far), expected, "{both_bytes} bytes");
             assert!(order.is_empty());
         }
-        // On all CPUs alike.
+        // On these CPUs alike.
         for core in [Core::Intel, Core::Zen4] {
             let by_size = [14 * mib - 1, 14 * mib].map(|both_bytes| call_by(core, both_bytes).2);
             assert_eq!(by_size, [false, true], "{core:?}");

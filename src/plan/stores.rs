@@ -13,6 +13,9 @@ use crate::kernel::{BlockOp, ROOM, Strip};
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
 
+/// And where a core has more of L3, only from so many bytes of all threads on, as these share it.
+const RUNS_OF_LARGE: u64 = 26 << 20;
+
 /// With fewer bytes than this on both sides together, L3 has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
 /// then.
@@ -33,6 +36,9 @@ const TRANSPOSES: u64 = 11 << 20;
 /// Where their columns are not whole lines, these are made in memory first, and that is slower than
 /// L3.
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
+
+/// And where a core has more of L3, only from so many bytes of all threads on.
+const TRANSPOSES_OF_LARGE: u64 = 18 << 20;
 
 /// Columns that share few sets of L1 drive each other out, and in the portable tier,
 /// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
@@ -85,9 +91,14 @@ impl Stores {
         Stores { from_scratch: true, ..self }
     }
 
+    /// Whether L3 keeps what a core with more of it writes, if that is less than so many bytes of all threads.
+    fn is_kept(self, limit: u64) -> bool {
+        self.core.has_more_of_l3() && self.all_bytes < limit
+    }
+
     /// Whether runs are streamed.
     pub(super) fn of_runs(self) -> bool {
-        self.asked.unwrap_or(self.both_bytes >= RUNS)
+        self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(RUNS_OF_LARGE))
     }
 
     /// Whether an op that streams leaves out some pages. Who asks for such stores
@@ -147,7 +158,7 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        self.asked.unwrap_or(self.both_bytes >= limit)
+        self.asked.unwrap_or(self.both_bytes >= limit && !self.is_kept(TRANSPOSES_OF_LARGE))
     }
 
     /// Whether the squares of a transpose that is not streamed are visited
@@ -297,6 +308,44 @@ mod tests {
             // Columns of 60 bytes, that padding follows, as if they were not crowded.
             assert_eq!(of(tier, both_bytes, (15, 4096)).0, expected[0].0, "{both_bytes} bytes");
         }
+    }
+
+    #[test]
+    fn a_core_with_more_of_l3_streams_later_and_no_pages_by_turns() {
+        let stores = |core, mib: u64| Stores {
+            tier: Tier::best(),
+            core,
+            asked: None,
+            both_bytes: mib << 20,
+            all_bytes: mib << 20,
+            from_scratch: false,
+        };
+        let transpose = BlockOp::Transpose { bits: 32 };
+        // Columns at lines, at pages, and such that are no whole lines.
+        for column_stride in [64, 4096, 100] {
+            let strip = Strip {
+                rows: 64,
+                row_stride: 4160,
+                columns: 64,
+                column_stride,
+                lines: 1,
+                blocks: 1,
+                ..Strip::default()
+            };
+            let is_streamed = |&mib: &u64| stores(Core::Zen3, mib).streams(transpose, &strip);
+            assert_eq!((1..30).find(is_streamed), Some(18), "{column_stride}");
+        }
+        let runs = |core| (1..30).find(|&mib| stores(core, mib).of_runs());
+        assert_eq!([Core::Zen3, Core::Zen4].map(runs), [Some(26), Some(14)]);
+        // Of threads, by the share of each and by what they have together.
+        let by_two = |core| (1..60).find(|&mib| stores(core, mib).shared_by(2).of_runs());
+        assert_eq!([Core::Zen3, Core::Zen4].map(by_two), [Some(28), Some(28)]);
+        assert!(!stores(Core::Zen3, 100).shared_by(8).of_runs());
+        let by_turns = |core| {
+            (1..30)
+                .any(|mib| stores(core, mib).of_runs() && stores(core, mib).by_turns(BlockOp::Copy))
+        };
+        assert_eq!([Core::Zen3, Core::Zen4].map(by_turns), [false, true]);
     }
 
     #[test]

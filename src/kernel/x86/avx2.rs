@@ -1,7 +1,7 @@
 //! AVX2: vectors of 32 bytes, and of 16 where those are too long.
 //!
-//! Its zips work within the two halves of a vector, so each is followed by one
-//! that puts the halves in order:
+//! Its zips work within the two halves of a vector, so each round of them, or the last one of
+//! several, is followed by what puts the halves in order:
 //!
 //! ```text
 //! unpacklo   a0 b0 a1 b1 | a4 b4 a5 b5      first   a0 b0 a1 b1 | a2 b2 a3 b3
@@ -26,9 +26,6 @@ macro_rules! avx2 {
         unsafe { $call }
     };
 }
-
-/// The even quarters of each of two vectors, then the odd ones.
-const EVEN_THEN_ODD: i32 = 0b11_01_10_00;
 
 /// The numbers of 16 bytes between others that mean zero.
 static SHIFTS: [u8; 80] = {
@@ -116,69 +113,14 @@ impl Vector for V {
 
     #[inline(always)]
     fn zip<const BITS: u32>(self, other: Self) -> (Self, Self) {
-        let (a, b) = (self.0, other.0);
-        let low = match BITS {
-            8 => avx2!(_mm256_unpacklo_epi8(a, b)),
-            16 => avx2!(_mm256_unpacklo_epi16(a, b)),
-            32 => avx2!(_mm256_unpacklo_epi32(a, b)),
-            _ => avx2!(_mm256_unpacklo_epi64(a, b)),
-        };
-        let high = match BITS {
-            8 => avx2!(_mm256_unpackhi_epi8(a, b)),
-            16 => avx2!(_mm256_unpackhi_epi16(a, b)),
-            32 => avx2!(_mm256_unpackhi_epi32(a, b)),
-            _ => avx2!(_mm256_unpackhi_epi64(a, b)),
-        };
-        let first = avx2!(_mm256_permute2x128_si256::<0x20>(low, high));
-        let second = avx2!(_mm256_permute2x128_si256::<0x31>(low, high));
-        (V(first), V(second))
+        let (low, high) = self.zip_within::<BITS>(other);
+        low.exchange_halves(high)
     }
 
     #[inline(always)]
     fn unzip<const BITS: u32>(self, other: Self) -> (Self, Self) {
-        let (a, b) = (self.0, other.0);
-        // Narrowing by packs is by saturation, which leaves alone what fits.
-        let even = match BITS {
-            8 => {
-                let low = avx2!(_mm256_set1_epi16(0xff));
-                let a = avx2!(_mm256_and_si256(a, low));
-                let b = avx2!(_mm256_and_si256(b, low));
-                avx2!(_mm256_packus_epi16(a, b))
-            }
-            16 => {
-                let low = avx2!(_mm256_set1_epi32(0xffff));
-                let a = avx2!(_mm256_and_si256(a, low));
-                let b = avx2!(_mm256_and_si256(b, low));
-                avx2!(_mm256_packus_epi32(a, b))
-            }
-            32 => {
-                let a = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(a));
-                let b = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(b));
-                avx2!(_mm256_unpacklo_epi64(a, b))
-            }
-            _ => avx2!(_mm256_unpacklo_epi64(a, b)),
-        };
-        let odd = match BITS {
-            8 => {
-                let a = avx2!(_mm256_srli_epi16::<8>(a));
-                let b = avx2!(_mm256_srli_epi16::<8>(b));
-                avx2!(_mm256_packus_epi16(a, b))
-            }
-            16 => {
-                let a = avx2!(_mm256_srli_epi32::<16>(a));
-                let b = avx2!(_mm256_srli_epi32::<16>(b));
-                avx2!(_mm256_packus_epi32(a, b))
-            }
-            32 => {
-                let a = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(a));
-                let b = avx2!(_mm256_shuffle_epi32::<EVEN_THEN_ODD>(b));
-                avx2!(_mm256_unpackhi_epi64(a, b))
-            }
-            _ => avx2!(_mm256_unpackhi_epi64(a, b)),
-        };
-        let even = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(even));
-        let odd = avx2!(_mm256_permute4x64_epi64::<EVEN_THEN_ODD>(odd));
-        (V(even), V(odd))
+        let (low, high) = self.exchange_halves(other);
+        low.unzip_within::<BITS>(high)
     }
 
     #[inline(always)]
@@ -190,6 +132,33 @@ impl Vector for V {
             32 => (V(avx2!(_mm256_unpacklo_epi32(a, b))), V(avx2!(_mm256_unpackhi_epi32(a, b)))),
             _ => (V(avx2!(_mm256_unpacklo_epi64(a, b))), V(avx2!(_mm256_unpackhi_epi64(a, b)))),
         }
+    }
+
+    #[inline(always)]
+    fn unzip_within<const BITS: u32>(self, other: Self) -> (Self, Self) {
+        let even_then_odd = match BITS {
+            8 => avx2!(_mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15)),
+            16 => avx2!(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15)),
+            32 => {
+                let (a, b) =
+                    (avx2!(_mm256_castsi256_ps(self.0)), avx2!(_mm256_castsi256_ps(other.0)));
+                let even = avx2!(_mm256_shuffle_ps::<0b10_00_10_00>(a, b));
+                let odd = avx2!(_mm256_shuffle_ps::<0b11_01_11_01>(a, b));
+                return (V(avx2!(_mm256_castps_si256(even))), V(avx2!(_mm256_castps_si256(odd))));
+            }
+            _ => return self.zip_within::<64>(other),
+        };
+        let order = V(avx2!(_mm256_broadcastsi128_si256(even_then_odd)));
+        self.shuffle(order).zip_within::<64>(other.shuffle(order))
+    }
+
+    const HAS_HALVES: bool = true;
+
+    #[inline(always)]
+    fn exchange_halves(self, other: Self) -> (Self, Self) {
+        let first = avx2!(_mm256_permute2x128_si256::<0x20>(self.0, other.0));
+        let second = avx2!(_mm256_permute2x128_si256::<0x31>(self.0, other.0));
+        (V(first), V(second))
     }
 
     #[inline(always)]
@@ -207,23 +176,16 @@ impl Vector for V {
     }
 
     #[inline(always)]
-    fn interleave_bytes(rows: [Self; 4]) -> [Self; 4] {
-        // Unpacking works within the halves. So that its results are in order,
-        // each row gets in its halves what belongs to each half of a result.
-        let turn = avx2!(_mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
-        let [a, b, c, d] = rows;
-        let a = avx2!(_mm256_permutevar8x32_epi32(a.0, turn));
-        let b = avx2!(_mm256_permutevar8x32_epi32(b.0, turn));
-        let c = avx2!(_mm256_permutevar8x32_epi32(c.0, turn));
-        let d = avx2!(_mm256_permutevar8x32_epi32(d.0, turn));
-        let (ab, ab_high) = (avx2!(_mm256_unpacklo_epi8(a, b)), avx2!(_mm256_unpackhi_epi8(a, b)));
-        let (cd, cd_high) = (avx2!(_mm256_unpacklo_epi8(c, d)), avx2!(_mm256_unpackhi_epi8(c, d)));
-        [
-            V(avx2!(_mm256_unpacklo_epi16(ab, cd))),
-            V(avx2!(_mm256_unpackhi_epi16(ab, cd))),
-            V(avx2!(_mm256_unpacklo_epi16(ab_high, cd_high))),
-            V(avx2!(_mm256_unpackhi_epi16(ab_high, cd_high))),
-        ]
+    fn deinterleave_bytes(words: [Self; 4]) -> [Self; 4] {
+        // In each half the bytes of a row become a word, and the words of four vectors are turned.
+        let by_rows = avx2!(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+        let order = V(avx2!(_mm256_broadcastsi128_si256(by_rows)));
+        let ((a, b), (c, d)) =
+            (words[0].exchange_halves(words[2]), words[1].exchange_halves(words[3]));
+        let (a, b) = a.shuffle(order).zip_within::<32>(b.shuffle(order));
+        let (c, d) = c.shuffle(order).zip_within::<32>(d.shuffle(order));
+        let ((first, second), (third, fourth)) = (a.zip_within::<64>(c), b.zip_within::<64>(d));
+        [first, second, third, fourth]
     }
 
     const REACH: usize = 16;
