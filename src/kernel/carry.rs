@@ -16,6 +16,9 @@
 //! the second one as                           |BBBB|BBBBBBBB|
 //! ```
 //!
+//! Where memory takes single lines more slowly than some that follow each other (Zen 3), runs that begin
+//! at lines are made so as well; nothing is kept of these.
+//!
 //! The first bytes of what goes on and on, and the last ones, are written in the ordinary
 //! way: the rest of their lines belongs to others.
 
@@ -210,7 +213,7 @@ impl Carry {
         // What goes on and on: all lines, or the blocks of one line, or both.
         let mut begins = 0;
         let steps = self.written.stride | strip.destination_line | strip.destination_step;
-        let begins_at_lines = (destination.addr() | steps).is_multiple_of(LINE);
+        let all_begin_at_lines = (destination.addr() | steps).is_multiple_of(LINE);
         for round in 0..rounds {
             for first in (0..joined).step_by(self.group) {
                 let group = Group {
@@ -222,7 +225,7 @@ impl Carry {
                     joined: self.group.min(joined - first),
                     goes_on: round > begins || first > 0,
                 };
-                if round == begins && first == 0 && !begins_at_lines {
+                if round == begins && first == 0 && !all_begin_at_lines {
                     let to = self.place(strip, &group, 0, 0).destination;
                     self.fetch_ends::<V>(strip, destination.wrapping_add(to));
                     for run in self.runs(strip, &group) {
@@ -233,7 +236,7 @@ impl Carry {
                         unsafe { scalar::fill(first.wrapping_add(group.joined * bytes), 0, LINE) };
                     }
                 }
-                if group.goes_on && !begins_at_lines {
+                if group.goes_on && !all_begin_at_lines {
                     // SAFETY: lines that were kept, to before the runs that go on with them.
                     unsafe { self.begin::<V>(strip, &group, &kept) };
                 }
@@ -247,13 +250,13 @@ impl Carry {
                 }
                 // SAFETY: the blocks that were made, to where they belong.
                 unsafe { self.take::<V>(strip, &group, &mut ahead, &kept) };
-                if !begins_at_lines {
+                if !all_begin_at_lines {
                     // SAFETY: what is left of their runs.
                     unsafe { self.keep::<V>(strip, &group, &kept) };
                 }
             }
             let is_last = round + 1 == rounds || !self.lines_join;
-            if is_last && !begins_at_lines {
+            if is_last && !all_begin_at_lines {
                 let to = destination.wrapping_add(strip.place(begins, 0).destination);
                 let lines = if self.is_joined { round + 1 - begins } else { strip.lines };
                 // SAFETY: the ends of all runs since then.

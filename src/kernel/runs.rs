@@ -109,7 +109,7 @@ impl Matrix {
                 let next_row = row + count;
                 for first in (0..self.columns).step_by(panel.columns) {
                     let end = (first + panel.columns).min(self.columns);
-                    let (next, column, row) = if end < self.columns {
+                    let (next, next_column, first_row) = if end < self.columns {
                         (source.wrapping_add(end * B::WIDTH), end, row)
                     } else if next_row < self.rows {
                         (source, 0, next_row)
@@ -120,8 +120,8 @@ impl Matrix {
                         rows: count,
                         blocks: 0,
                         next,
-                        next_bytes: panel.columns.min(self.columns - column) * B::WIDTH,
-                        next_rows: row..self.rows.min(row + panel.rows),
+                        next_bytes: panel.columns.min(self.columns - next_column) * B::WIDTH,
+                        next_rows: first_row..self.rows.min(first_row + panel.rows),
                     });
                     for column in (first..end).step_by(B::COLUMNS) {
                         // What is left at the end is done by a block that ends there.
