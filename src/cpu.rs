@@ -206,7 +206,7 @@ pub(crate) enum Core {
     /// CPUs of Intel, of which one for servers was measured. What prefetchers follow is better left to
     /// them.
     Intel,
-    /// Zen 3 of AMD, of servers and desktops.
+    /// Zen 3 of AMD, of servers, which was measured, and of desktops.
     Zen3,
     /// Zen 4 of AMD, which was measured, Zen and Zen 2, and Zen 3 elsewhere.
     Zen4,
@@ -240,7 +240,7 @@ impl Core {
     fn of(maker: &[u8], family: u32, model: u32) -> Core {
         match (maker, family, model >> 4) {
             (b"GenuineIntel", ..) => Core::Intel,
-            // Zen 3 and Zen 4 are one family. Mobile ones of Zen 3, models 0x40 to 0x5f, have half of this L3.
+            // Zen 3 and Zen 4 are one family. Mobile ones of Zen 3, models 0x40 to 0x5f, have 16 MiB of L3.
             (b"AuthenticAMD", 0x19, 0 | 2 | 3) => Core::Zen3,
             (b"AuthenticAMD", 0x17 | 0x19, _) => Core::Zen4,
             _ => Core::Zen5,

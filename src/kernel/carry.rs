@@ -256,13 +256,13 @@ impl Carry {
                 }
             }
             let is_last = round + 1 == rounds || !self.lines_join;
-            if is_last && !all_begin_at_lines {
-                let to = destination.wrapping_add(strip.place(begins, 0).destination);
-                let lines = if self.is_joined { round + 1 - begins } else { strip.lines };
-                // SAFETY: the ends of all runs since then.
-                unsafe { self.finish::<V>(strip, to, lines, &kept) };
-            }
             if is_last {
+                if !all_begin_at_lines {
+                    let to = destination.wrapping_add(strip.place(begins, 0).destination);
+                    let lines = if self.is_joined { round + 1 - begins } else { strip.lines };
+                    // SAFETY: the ends of all runs since then.
+                    unsafe { self.finish::<V>(strip, to, lines, &kept) };
+                }
                 begins = round + 1;
             }
         }

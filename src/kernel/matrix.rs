@@ -298,7 +298,7 @@ impl Matrix {
             if is_scattered {
                 panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
             }
-            let by_pieces = self.others.is_near || is_scattered || self.should_have_runs::<B>();
+            let by_pieces = self.others.is_near || is_scattered || self.wants_longer_columns::<B>();
             if by_pieces && NextPanel::has_pieces::<B>(panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
@@ -396,7 +396,7 @@ impl Matrix {
         let most = const { LINES_ALONG * LINE / (B::COLUMNS * B::WIDTH) };
         let takes_rows = self.columns.div_ceil(B::COLUMNS) <= most;
         let is_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
-        let most = if self.should_have_runs::<B>() && !takes_rows && !is_crowded {
+        let most = if self.wants_longer_columns::<B>() && !takes_rows && !is_crowded {
             // More rows instead, of which whole pieces are fetched.
             let lines = LINES_ALONG_FEW.max(piece::<B>());
             most.min((lines * LINE).div_ceil(B::COLUMNS * B::WIDTH))

@@ -51,7 +51,7 @@ impl Matrix {
     /// Whether columns had better have more lines at a time than a block has: one or two. Those of pixels, and those
     /// that write four and more of their own, do not gain by it.
     #[inline(always)]
-    pub(super) fn should_have_runs<B: StreamedBlock>(&self) -> bool {
+    pub(super) fn wants_longer_columns<B: StreamedBlock>(&self) -> bool {
         self.others.core.streams_by_runs()
             && B::ROWS == B::COLUMNS
             && B::ROWS * B::DESTINATION_WIDTH < RUN / 2
@@ -62,7 +62,7 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn has_runs<B: StreamedBlock>(&self) -> bool {
         <B::Vector as Vector>::BYTES == LINE / 2
-            && self.should_have_runs::<B>()
+            && self.wants_longer_columns::<B>()
             && self.column.crowd(B::COLUMNS / B::WAYS, L1_SETS) > ROOM / 2
             && NextPanel::has_pieces::<B>(self.panel_of_runs::<B>())
     }
