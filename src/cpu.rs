@@ -66,6 +66,12 @@ macro_rules! detected {
     ([$($feature:tt),+] ()) => { $(std::arch::is_aarch64_feature_detected!($feature))&&+ };
 }
 
+/// Whether AVX-512 is [emulated](crate::kernel), with AVX2, for tests on a CPU that lacks it.
+#[cfg(target_arch = "x86_64")]
+fn is_emulated() -> bool {
+    cfg!(emulate_avx512) && with_features!(avx2, detected())
+}
+
 impl Tier {
     /// One element at a time, the tier that every other one is measured by.
     pub const SCALAR: Tier = Tier(Level::Scalar);
@@ -87,7 +93,7 @@ impl Tier {
             tiers.push(Tier(Level::Avx2));
         }
         #[cfg(target_arch = "x86_64")]
-        if with_features!(avx512, detected()) {
+        if with_features!(avx512, detected()) || is_emulated() {
             tiers.push(Tier(Level::Avx512));
         }
         tiers

@@ -141,7 +141,13 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         } else {
             9
         };
-        return moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_div(4 * wide(few)?);
+        // Of rows that drive each other out of L1, lines are fetched again for each few columns.
+        let is_part_of_lines = columns < rows && columns.checked_mul(width)? < LINE;
+        let stays = !stores.streams(leaf.op, strip);
+        let fetches =
+            if stays && is_part_of_lines && is_crowded(strip.row_stride, width) { 8 } else { 1 };
+        let moved = moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_mul(fetches)?;
+        return moved.checked_div(4 * wide(few)?);
     }
     if shorter.checked_mul(width)? < SHORTEST {
         let longer = if strip.is_even_matrix(width) { LINE } else { strip.rows.max(strip.columns) };
@@ -160,12 +166,10 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         (moved / wide(n)?).checked_mul(wide(n.checked_next_multiple_of(size)?)?)
     };
     let moved = by_squares(by_squares(moved, rows)?, columns)?;
-    let crowd = if width < 4 { CROWDED_BYTES } else { CROWDED };
-    let is_crowded = |stride: usize| stride.is_multiple_of(crowd);
     let stays = !stores.streams(leaf.op, strip);
-    let times = if stays && is_crowded(strip.row_stride) {
+    let times = if stays && is_crowded(strip.row_stride, width) {
         5
-    } else if stays && is_crowded(strip.column_stride) {
+    } else if stays && is_crowded(strip.column_stride, width) {
         3
     } else if size * width == LINE {
         2
@@ -173,6 +177,11 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         4
     };
     moved.checked_mul(times)
+}
+
+/// Whether rows or columns of elements of so many bytes that are so far apart share few sets of L1.
+fn is_crowded(stride: usize, width: usize) -> bool {
+    stride.is_multiple_of(if width < 4 { CROWDED_BYTES } else { CROWDED })
 }
 
 /// How many a transpose of elements of so many bytes has on the side that it rounds up to 16 bytes, if it is one that
@@ -223,12 +232,12 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Plan, Shape};
+    use crate::{PlanBuilder, Shape};
 
     /// The kernels of packing, in the order in which they are called, without their tier.
-    fn ops(text: &str) -> Vec<String> {
+    fn ops(text: &str, options: &PlanBuilder) -> Vec<String> {
         let explanation =
-            Plan::pack(&text.parse::<Shape>().unwrap()).unwrap().explain().to_string();
+            options.pack(&text.parse::<Shape>().unwrap()).unwrap().explain().to_string();
         let prefix = format!("{}-", crate::Tier::best().name());
         let lines = explanation.lines().filter_map(|line| line.trim().strip_prefix(&prefix));
         lines.filter_map(|line| Some(line.split_once(':')?.0.to_owned())).collect()
@@ -236,6 +245,7 @@ mod tests {
 
     #[test]
     fn each_way_where_it_is_quicker() {
+        let options = PlanBuilder::new();
         // Of more columns vectors of more than 16 bytes make words in one pass.
         let words = if crate::Tier::best().vector_bytes() > 16 {
             "u8[384,100,10]{1,0,2:T(8,128)(4,1)}"
@@ -248,13 +258,22 @@ mod tests {
             ("f4e2m1fn[96,63,15]{0,1,2:T(8,128)(8,1)E(4)}", "transpose8", "squeeze4-interleave4x8"),
             (words, "interleave4x8", "transpose32"),
         ] {
-            let ops = ops(text);
+            let ops = ops(text, &options);
             assert_eq!(ops[..2], [first, second], "{text}");
         }
         // What a kernel does well is not done twice.
         for text in ["f32[100,300]{0,1:T(8,128)}", "bf16[300,8,64]{0,2,1:T(8,128)(2,1)}"] {
-            let ops = ops(text);
+            let ops = ops(text, &options);
             assert!(ops[0].starts_with("transpose32"), "{text}: {ops:?}");
+        }
+    }
+
+    #[test]
+    fn few_columns_of_rows_that_share_sets_of_l1_are_not_turned_by_themselves() {
+        for text in ["bf16[2048,2048]{0,1:T(8,128)(2,1)}", "s8[2048,4096]{0,1:T(8,128)(4,1)}"] {
+            // Nothing is streamed, as within the caches of some CPUs.
+            let ops = ops(text, &PlanBuilder::new().streaming(false));
+            assert_ne!(ops, ["transpose32", "copy"], "{text}");
         }
     }
 }

@@ -3,6 +3,10 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 pub(super) mod avx2;
+#[cfg(not(emulate_avx512))]
+pub(super) mod avx512;
+#[cfg(emulate_avx512)]
+#[path = "emulated.rs"]
 pub(super) mod avx512;
 mod sse;
 
