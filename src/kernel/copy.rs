@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
-use super::joined::{Joined, RunOp};
+use super::joined::{Joined, RunOp, SHORT};
 use super::pages::{self, ByTurns};
 use super::scalar::{self, from, to};
 use super::vector::{
@@ -34,17 +34,25 @@ impl<const STREAM: bool> Algorithm for CopyRun<STREAM> {
         source: *const u8,
         destination: *mut u8,
     ) {
+        let are_vectors =
+            streams::<V>(strip, destination, (strip.columns + strip.pad) | strip.tail);
         if STREAM
-            && !streams::<V>(strip, destination, 0)
+            && !are_vectors
             && let Some(joined) = Joined::new(strip, BlockOp::Copy, 1, LINE, destination)
         {
             // SAFETY: the same strip and op.
             return unsafe { joined.run::<Self, V>(strip, source, destination) };
         }
+        let is_loose = STREAM && !are_vectors && strip.columns < SHORT;
         for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
             let (source, destination) = place.of(source, destination);
-            // SAFETY: a part of the strip.
-            unsafe { Self::alike::<V>(strip, order, source, destination) };
+            if is_loose {
+                // SAFETY: a part of the strip.
+                unsafe { store_runs::<V>(strip, source, destination) };
+            } else {
+                // SAFETY: as above.
+                unsafe { Self::alike::<V>(strip, order, source, destination) };
+            }
         }
     }
 }
@@ -132,6 +140,27 @@ impl<const STREAM: bool> RunOp for CopyRun<STREAM> {
     unsafe fn vector<V: Vector>(source: *const u8, _: usize, at: usize) -> V {
         // SAFETY: a vector of the run.
         unsafe { V::load(source.wrapping_add(at)) }
+    }
+}
+
+/// Stores the runs of a strip through the caches, in the order in which they would be streamed, and the padding behind
+/// them.
+///
+/// # Safety
+///
+/// That of [`Algorithm::vectors`].
+#[inline(always)]
+unsafe fn store_runs<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    let count = strip.columns;
+    let mut places = blocks::<true>(strip, &[], count);
+    while let Some(place) = places.next() {
+        let ahead = places.ahead;
+        let (source, destination) = place.of(source, destination);
+        ahead.fetch_bytes::<V, true>(source, count);
+        // SAFETY: a block of the strip has `columns` bytes on both sides; the CPU has `V`.
+        unsafe { copy_run::<V, false>(source, destination, count, Ahead::default()) };
+        // SAFETY: and `pad` behind them.
+        unsafe { scalar::fill(destination.wrapping_add(count), 0, strip.pad) };
     }
 }
 

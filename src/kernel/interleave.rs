@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::{Algorithm, shorter};
 use super::carry::{CacheLines, Carry, Make, RUN, copy_line};
-use super::joined::{Joined, RunOp};
+use super::joined::{Joined, RunOp, SHORT};
 use super::packed_rows;
 use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
@@ -623,7 +623,11 @@ impl<
         source: *const u8,
         destination: *mut u8,
     ) {
-        if STREAM && !streams::<V>(strip, destination, strip.row_stride) {
+        let bytes = row_bytes(strip.columns, BITS);
+        let ends = strip.row_stride | bytes | row_bytes(strip.tail, BITS);
+        let are_vectors = streams::<V>(strip, destination, ends);
+        let joined = || Joined::new(strip, Self::op(), WIDTH, LINE, destination);
+        if STREAM && !are_vectors {
             // With shorter vectors, parts of lines of several rows would be under way.
             if V::BYTES == LINE
                 && WAYS <= rows::MOST
@@ -634,16 +638,22 @@ impl<
             }
             // Each vector of a run takes words of all of them: too many but of two.
             if WAYS == 2
-                && let Some(joined) = Joined::new(strip, Self::op(), WIDTH, LINE, destination)
+                && let Some(joined) = joined()
             {
                 // SAFETY: the same strip and op.
                 return unsafe { joined.run::<Self, V>(strip, source, destination) };
             }
         }
+        // Of vectors that are parts of lines, those go together that follow each other.
+        let are_lines = V::BYTES == LINE
+            || (destination.addr() | strip.destination_line | strip.destination_step | ends)
+                .is_multiple_of(LINE);
+        let is_loose =
+            STREAM && bytes < SHORT && (!are_vectors || !are_lines && joined().is_none());
         for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: a part of the strip.
-            unsafe { Self::alike::<V>(strip, order, source, destination) };
+            unsafe { Self::alike::<V>(strip, order, source, destination, is_loose) };
         }
     }
 
@@ -676,7 +686,7 @@ impl<
         BITS < 8 && V::IS_SHORTEST
     }
 
-    /// Does a strip whose lines are alike, whatever its tail says.
+    /// Does a strip whose lines are alike, whatever its tail says; if its runs are loose, through the caches.
     ///
     /// # Safety
     ///
@@ -687,6 +697,7 @@ impl<
         order: &[Place],
         source: *const u8,
         destination: *mut u8,
+        is_loose: bool,
     ) {
         let bytes = row_bytes(strip.columns, BITS);
         if bytes < V::BYTES && !Self::stores_short::<V>() {
@@ -705,7 +716,7 @@ impl<
             // SAFETY: the same strip.
             return unsafe { Self::store_short::<V>(strip, source, destination) };
         }
-        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        let stream = STREAM && !is_loose && streams::<V>(strip, destination, strip.row_stride);
         let is_short = strip.core.streams_by_runs()
             && strip.rows > 1
             && bytes < RUN

@@ -43,6 +43,10 @@ pub(super) struct Number {
     pub(super) run: usize,
 }
 
+/// Runs of fewer bytes, parts of whose lines are others', are stored through the caches: each has to wait for these
+/// lines, and what is streamed behind it does so too, which takes longer than streaming saves.
+pub(super) const SHORT: usize = 1024;
+
 /// In which direction one run goes on with another.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {

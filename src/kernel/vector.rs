@@ -315,11 +315,11 @@ pub(super) unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) 
     }
 }
 
-/// Whether every block of a strip, and every row of it in the destination, begins
+/// Whether every block of a strip, and what is any of these `steps` from there in the destination, begins
 /// where a vector can be streamed to.
 #[inline(always)]
-pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, row_stride: usize) -> bool {
-    let steps = strip.destination_line | strip.destination_step | row_stride;
+pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, steps: usize) -> bool {
+    let steps = strip.destination_line | strip.destination_step | steps;
     (destination.addr() | steps).is_multiple_of(V::BYTES)
 }
 

@@ -53,7 +53,7 @@ impl V {
     unsafe fn gather_parts(first: *const u8, apart: usize, part: usize, count: usize) -> Self {
         let mut bytes = [0; BYTES];
         for (i, to) in bytes.chunks_exact_mut(part).enumerate() {
-            let from = first.wrapping_add(i * apart);
+            let from = first.wrapping_add(i.wrapping_mul(apart));
             // SAFETY: by the contract of this function; no more than the part has.
             unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), count.min(part)) };
         }
@@ -66,7 +66,7 @@ impl V {
     #[inline(never)]
     unsafe fn scatter_parts(self, first: *mut u8, apart: usize, part: usize, count: usize) {
         for (i, from) in self.0.chunks_exact(part).enumerate() {
-            let to = first.wrapping_add(i * apart);
+            let to = first.wrapping_add(i.wrapping_mul(apart));
             // SAFETY: by the contract of this function; no more than the part has.
             unsafe { from.as_ptr().copy_to_nonoverlapping(to, count.min(part)) };
         }
