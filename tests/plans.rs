@@ -100,7 +100,8 @@ fn the_expected_tiers_are_here() {
         .filter(|name| !here.contains(name))
         .collect();
     // Past the capture of the test harness: what did not run shall be seen.
-    let (here_text, skipped) = (here.join(" "), skipped.join(" "));
+    let emulated = if cfg!(emulate_avx512) { " (emulated)" } else { "" };
+    let (here_text, skipped) = (here.join(" ") + emulated, skipped.join(" "));
     writeln!(std::io::stderr(), "tiers tested: {here_text}; skipped, not on this CPU: {skipped}")
         .unwrap();
     for expected in std::env::var("RELAYOUT_EXPECT_TIERS").unwrap_or_default().split_whitespace() {
@@ -897,6 +898,10 @@ fn runs_that_begin_within_lines() {
         "s8[18,6,200]{2,0,1:T(8,128)(4,1)}",
         "s8[35,3,224]{2,0,1:T(32,128)(4,1)}",
         "u4[19,5,400]{2,0,1:T(8,128)(8,1)E(4)}",
+        "f32[9,5,258]{2,0,1:T(8,255)}",
+        "f32[9,5,259]{2,0,1:T(8,256)}",
+        "bf16[18,5,515]{2,0,1:T(8,511)(2,1)}",
+        "bf16[18,5,517]{2,0,1:T(8,512)(2,1)}",
         "f32[130,301]{0,1:T(8,128)}",
         "bf16[150,411]{0,1:T(8,128)(2,1)}",
         "s8[270,303]{0,1:T(8,128)(4,1)}",

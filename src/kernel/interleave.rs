@@ -624,8 +624,8 @@ impl<
         destination: *mut u8,
     ) {
         let bytes = row_bytes(strip.columns, BITS);
-        let ends = strip.row_stride | bytes | row_bytes(strip.tail, BITS);
-        let are_vectors = streams::<V>(strip, destination, ends);
+        let rows = strip.row_stride | bytes | row_bytes(strip.tail, BITS);
+        let are_vectors = streams::<V>(strip, destination, rows);
         let joined = || Joined::new(strip, Self::op(), WIDTH, LINE, destination);
         if STREAM && !are_vectors {
             // With shorter vectors, parts of lines of several rows would be under way.
@@ -644,12 +644,11 @@ impl<
                 return unsafe { joined.run::<Self, V>(strip, source, destination) };
             }
         }
-        // Of vectors that are parts of lines, those go together that follow each other.
-        let are_lines = V::BYTES == LINE
-            || (destination.addr() | strip.destination_line | strip.destination_step | ends)
-                .is_multiple_of(LINE);
-        let is_loose =
-            STREAM && bytes < SHORT && (!are_vectors || !are_lines && joined().is_none());
+        // Vectors that are shorter than lines make up whole ones only where rows do, or where they go on with each
+        // other.
+        let places = destination.addr() | strip.destination_line | strip.destination_step | rows;
+        let makes_lines = places.is_multiple_of(LINE) || joined().is_some();
+        let is_loose = STREAM && bytes < SHORT && !(are_vectors && makes_lines);
         for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: a part of the strip.
@@ -686,7 +685,8 @@ impl<
         BITS < 8 && V::IS_SHORTEST
     }
 
-    /// Does a strip whose lines are alike, whatever its tail says; if its runs are loose, through the caches.
+    /// Does a strip whose lines are alike, whatever its tail says. Where its runs are loose, no vector is streamed to
+    /// where it belongs as soon as it is made: the rest of its line is not, then.
     ///
     /// # Safety
     ///
@@ -728,8 +728,11 @@ impl<
             // SAFETY: the same strip and op, with columns for a vector.
             return unsafe { carry.run::<Self, V>(strip, source, destination) };
         }
-        // SAFETY: the same strip and op, and the bytes of a row of it.
-        if STREAM && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) } {
+        if STREAM
+            && !is_loose
+            // SAFETY: the same strip and op, and the bytes of a row of it.
+            && unsafe { pages::run::<Self, V, WAYS>(strip, bytes, source, destination) }
+        {
             return;
         }
         let is_whole = strip.rows == WAYS && bytes.is_multiple_of(Self::AT_ONCE * LINE);

@@ -315,11 +315,11 @@ pub(super) unsafe fn put<V: Vector, const STREAM: bool>(vector: V, to: *mut u8) 
     }
 }
 
-/// Whether every block of a strip, and what is any of these `steps` from there in the destination, begins
-/// where a vector can be streamed to.
+/// Whether every block of a strip begins where a vector can be streamed to, and so does what is some times as far from
+/// there in the destination as a number, which may be several ones by `|`.
 #[inline(always)]
-pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, steps: usize) -> bool {
-    let steps = strip.destination_line | strip.destination_step | steps;
+pub(super) fn streams<V: Vector>(strip: &Strip, destination: *mut u8, far: usize) -> bool {
+    let steps = strip.destination_line | strip.destination_step | far;
     (destination.addr() | steps).is_multiple_of(V::BYTES)
 }
 

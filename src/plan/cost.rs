@@ -132,9 +132,10 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     }
     let (rows, columns) = strip.matrix_size(width);
     let shorter = rows.min(columns);
+    let stays = !stores.streams(leaf.op, strip);
     if let Some(few) = few(leaf, width, stores) {
         let whole = few.checked_next_multiple_of(SHORTEST / width)?;
-        let quarters = if stores.streams(leaf.op, strip) {
+        let quarters = if !stays {
             12
         } else if few < whole && whole == SHORTEST / width {
             10
@@ -143,7 +144,6 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         };
         // Of rows that drive each other out of L1, lines are fetched again for each few columns.
         let is_part_of_lines = columns < rows && columns.checked_mul(width)? < LINE;
-        let stays = !stores.streams(leaf.op, strip);
         let fetches =
             if stays && is_part_of_lines && is_crowded(strip.row_stride, width) { 8 } else { 1 };
         let moved = moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_mul(fetches)?;
@@ -166,7 +166,6 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         (moved / wide(n)?).checked_mul(wide(n.checked_next_multiple_of(size)?)?)
     };
     let moved = by_squares(by_squares(moved, rows)?, columns)?;
-    let stays = !stores.streams(leaf.op, strip);
     let times = if stays && is_crowded(strip.row_stride, width) {
         5
     } else if stays && is_crowded(strip.column_stride, width) {
@@ -273,7 +272,7 @@ mod tests {
         for text in ["bf16[2048,2048]{0,1:T(8,128)(2,1)}", "s8[2048,4096]{0,1:T(8,128)(4,1)}"] {
             // Nothing is streamed, as within the caches of some CPUs.
             let ops = ops(text, &PlanBuilder::new().streaming(false));
-            assert_ne!(ops, ["transpose32", "copy"], "{text}");
+            assert!(ops == ["transpose32"] || ops[0] == "copy", "{text}: {ops:?}");
         }
     }
 }
