@@ -93,6 +93,19 @@ impl FetchesAhead for () {
     fn fetch<B: Block>(&mut self) {}
 }
 
+/// The same for what goes to the caches, but comes from memory.
+pub(super) struct IntoCaches<'a, A>(pub(super) &'a mut A);
+
+impl<A: FetchesAhead> FetchesAhead for IntoCaches<'_, A> {
+    const IS_PAST_THE_CACHES: bool = false;
+    type Lines = A::Lines;
+
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) -> A::Lines {
+        self.0.fetch::<B>()
+    }
+}
+
 /// Rows that come later on the way through the panels of the matrices of a strip, which
 /// goes on to those of the next one. All this is hints.
 pub(super) struct RowsAhead<'a> {
@@ -260,6 +273,8 @@ pub(super) const PIECES: usize = 4;
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {
     row: Split,
+    /// Whether rows are fetched as if they were one, because they follow each other.
+    are_one: bool,
     /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
     first_end: *const u8,
     bytes: usize,
@@ -271,16 +286,28 @@ pub(super) struct NextPanel {
 }
 
 impl NextPanel {
-    /// Whether the rows of a panel have a piece each.
+    /// Whether the rows of a panel of a matrix have a piece each, or follow each other.
     #[inline(always)]
-    pub(super) fn has_pieces<B: Block>(panel: Panel) -> bool {
-        panel.columns * B::WIDTH >= piece::<B>() * LINE
+    pub(super) fn has_pieces<B: Block>(matrix: &Matrix, panel: Panel) -> bool {
+        panel.columns * B::WIDTH >= piece::<B>() * LINE || Self::are_one::<B>(matrix)
+    }
+
+    /// Whether there is less than a line between the rows of a matrix, where panels had better be fetched so: there are
+    /// no pieces of rows that are shorter.
+    #[inline(always)]
+    fn are_one<B: Block>(matrix: &Matrix) -> bool {
+        let Matrix { row, rows, columns, others, .. } = *matrix;
+        let bytes = columns * B::WIDTH;
+        others.core.streams_by_runs()
+            && row.is_even(rows)
+            && (bytes..bytes + LINE).contains(&row.stride)
     }
 
     #[inline(always)]
-    pub(super) fn new(matrix: &Matrix) -> Self {
+    pub(super) fn new<B: Block>(matrix: &Matrix) -> Self {
         Self {
             row: matrix.row,
+            are_one: Self::are_one::<B>(matrix),
             first_end: std::ptr::null(),
             bytes: 0,
             row_place: Cursor::default(),
@@ -324,6 +351,10 @@ impl FollowsPanels for NextPanel {
         self.bytes = way.next_bytes;
         self.row_place = Cursor::at(self.row, way.next_rows.start);
         self.rows_left = way.next_rows.len();
+        if self.are_one {
+            self.bytes = self.rows_left * self.row.stride;
+            self.rows_left = 1;
+        }
         self.at = 0;
     }
 
@@ -591,7 +622,7 @@ mod tests {
         let row = |row: usize| row / 5 * 100_000 + row % 5 * 4096;
         let start = 1 << 30;
         for (bytes, rows) in [(1024, 3..11), (256, 0..15), (600, 5..6)] {
-            let mut ahead = NextPanel::new(&matrix);
+            let mut ahead = NextPanel::new::<Lines>(&matrix);
             ahead.set_out::<Lines>(&Way {
                 rows: 0,
                 blocks: 0,
@@ -609,6 +640,57 @@ mod tests {
                 found.push(ahead.next::<Lines>().addr());
             }
             assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn rows_that_follow_each_other_are_fetched_as_one() {
+        use crate::cpu::Core;
+        use crate::kernel::{portable, turn};
+        type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        let matrix = |core, row_stride| {
+            let strip = Strip {
+                lines: 1,
+                blocks: 1,
+                rows: 100,
+                row_stride,
+                columns: 50,
+                column_stride: 1 << 12,
+                core,
+                ..Strip::default()
+            };
+            Matrix::new(&strip, 4, 1)
+        };
+        let start = 1 << 30;
+        let fetched = |matrix: &Matrix| {
+            let mut ahead = NextPanel::new::<Lines>(matrix);
+            ahead.set_out::<Lines>(&Way {
+                rows: 0,
+                blocks: 0,
+                next: std::ptr::without_provenance(start),
+                next_bytes: 200,
+                next_rows: 20..36,
+            });
+            let mut found = Vec::new();
+            while ahead.rows_left > 0 {
+                found.push(ahead.next::<Lines>().addr() - start - (LINE - 1));
+            }
+            found
+        };
+        // Pieces of 256 bytes: of 16 rows one behind the other, or of each of them.
+        let panel = Panel { rows: 16, columns: 50 };
+        for stride in [200, 204] {
+            let matrix = matrix(Core::Zen3, stride);
+            assert!(NextPanel::has_pieces::<Lines>(&matrix, panel));
+            let expected: Vec<usize> =
+                (0..16 * stride).step_by(256).map(|at| 20 * stride + at).collect();
+            assert_eq!(fetched(&matrix), expected);
+        }
+        for (core, stride) in [(Core::Zen3, 264), (Core::Zen4, 200)] {
+            let matrix = matrix(core, stride);
+            assert!(!NextPanel::has_pieces::<Lines>(&matrix, panel));
+            let expected: Vec<usize> = (20..36).map(|row| row * stride).collect();
+            assert_eq!(fetched(&matrix), expected);
         }
     }
 

@@ -10,6 +10,7 @@ use super::ahead::{
 };
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::{Crowded, L1_SETS, ROOM};
+use super::dense_columns::DenseColumns;
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
 use super::vector::{LINE, PAGE, Vector};
@@ -276,6 +277,7 @@ impl Matrix {
     #[inline(always)]
     pub(super) unsafe fn stream_all<B: StreamedBlock>(
         &self,
+        strip: &Strip,
         source: *const u8,
         destination: *mut u8,
     ) {
@@ -299,8 +301,8 @@ impl Matrix {
                 panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
             }
             let by_pieces = self.others.is_near || is_scattered || self.wants_longer_columns::<B>();
-            if by_pieces && NextPanel::has_pieces::<B>(panel) {
-                let ahead = NextPanel::new(self);
+            if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
+                let ahead = NextPanel::new::<B>(self);
                 // SAFETY: by the contract of this function.
                 unsafe {
                     self.stream::<B, _>(
@@ -327,6 +329,11 @@ impl Matrix {
                 };
             }
             return;
+        }
+        if self.has_dense_columns::<B>() {
+            let run = B::Vector::compiled::<DenseColumns<B>>();
+            // SAFETY: by the contract of this function, and the matrices have such columns.
+            return unsafe { run(strip, &[], source, destination) };
         }
         let (mut memory, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let made = Made::new::<B>(&mut memory, &mut first_lines);
@@ -355,7 +362,11 @@ impl Matrix {
     ) {
         if STREAM && self.rows >= S::ROWS && self.columns >= S::COLUMNS {
             // SAFETY: by the contract of this function; there are as many rows and columns as a block has.
-            unsafe { self.stream_all::<S>(source, destination) };
+            unsafe { self.stream_all::<S>(strip, source, destination) };
+        } else if STREAM && self.has_dense_columns::<S>() {
+            let run = S::Vector::compiled::<DenseColumns<S>>();
+            // SAFETY: by the contract of this function, and the matrices have such columns.
+            unsafe { run(strip, &[], source, destination) };
         } else {
             // SAFETY: by the contract of this function.
             unsafe { self.transpose_all::<B>(strip, source, destination) };
@@ -903,7 +914,7 @@ pub(super) unsafe fn transpose_panel_to_caches<B: Block>(
 /// it is streamed, columns begin where lines do. The
 /// CPU has the vectors of `B`.
 #[inline(always)]
-unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(
+pub(super) unsafe fn transpose_panel<B: Block, R: Starts, A: FetchesAhead>(
     rows: R,
     columns: &[usize],
     order: Order,

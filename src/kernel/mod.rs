@@ -30,6 +30,7 @@ mod convert;
 mod copy;
 mod crowded;
 mod dense;
+mod dense_columns;
 mod dense_words;
 mod few;
 mod interleave;
@@ -614,6 +615,18 @@ impl Strip {
         let matrix = Matrix::of_widths(self, source, made, 1);
         let column = matrix.rows.saturating_mul(made);
         column.is_multiple_of(LINE) && matrix.has_whole_lines(std::ptr::null_mut())
+    }
+
+    /// Whether an op transposes matrices of columns of fewer bytes than that which begin within lines and do not go on with
+    /// each other.
+    pub(crate) fn has_loose_columns(&self, op: BlockOp, bytes: usize) -> bool {
+        let Some(Element { source, destination: made, .. }) = Self::element_of_transpose(op) else {
+            return false;
+        };
+        let matrix = Matrix::of_widths(self, source, made, 1);
+        let column = matrix.rows.saturating_mul(made);
+        let go_on = matrix.follow(column) || matrix.column.step == column;
+        column < bytes && !go_on && !matrix.has_whole_lines(std::ptr::null_mut())
     }
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of

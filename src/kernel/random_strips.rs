@@ -974,6 +974,52 @@ fn columns_at_powers_of_two_are_the_same_in_runs() {
     }
 }
 
+/// Columns that follow each other and begin anywhere, of matrices that go on and of such that do not: all rows of some
+/// columns are made at a time, the last ones with what is left. Columns that are too long or too few for that as well.
+#[test]
+fn columns_that_follow_each_other_are_the_same() {
+    let mut random = Random(17);
+    let transposes = [8, 16, 32, 64].map(|bits| BlockOp::Transpose { bits });
+    let widen = [4, 2].map(|bits| BlockOp::TransposeWiden { bits });
+    for op in transposes.into_iter().chain(widen) {
+        // Bytes of an element on each side, and the rows of a block of vectors.
+        let (read, made, block) = match op {
+            BlockOp::Transpose { bits } => {
+                let width = usize::try_from(bits / 8).unwrap();
+                (width, width, 64 / width)
+            }
+            _ => (4, 1, 128),
+        };
+        for number in 0..60 {
+            let rows =
+                block / 2 + random.below(200 / made.min(4)) + usize::from(number % 8 == 0) * 300;
+            let columns = 8 + random.below(400);
+            let column = rows * made;
+            let [lines, blocks] = [1 + random.below(3), 1 + random.below(3)];
+            // Nothing between two matrices, or something.
+            let apart = random.pick(&[0, 0, 4]);
+            let row_stride = columns * read + random.pick(&[0, 4, 64]);
+            let matrix = columns * column + apart;
+            let strip = Strip {
+                lines,
+                source_line: rows * row_stride,
+                destination_line: matrix,
+                blocks,
+                source_step: lines * rows * row_stride,
+                destination_step: lines * matrix,
+                rows,
+                row_stride,
+                columns,
+                column_stride: column,
+                core: random.pick(&[Core::Intel, Core::Zen3, Core::Zen5]),
+                ..Strip::default()
+            };
+            let places = [random.below(64), random.below(64)];
+            check(&mut random, &format!("columns in a row {number}"), op, strip, places);
+        }
+    }
+}
+
 /// Rows of a block that follow each other, of elements below a byte, which are streamed as if they
 /// were one.
 #[test]

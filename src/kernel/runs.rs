@@ -64,7 +64,7 @@ impl Matrix {
         <B::Vector as Vector>::BYTES == LINE / 2
             && self.wants_longer_columns::<B>()
             && self.column.crowd(B::COLUMNS / B::WAYS, L1_SETS) > ROOM / 2
-            && NextPanel::has_pieces::<B>(self.panel_of_runs::<B>())
+            && NextPanel::has_pieces::<B>(self, self.panel_of_runs::<B>())
     }
 
     /// Transposes all matrices of the strip.
@@ -94,7 +94,7 @@ impl Matrix {
         for (column, place) in in_memory.iter_mut().enumerate() {
             *place = column / B::WAYS * pitch;
         }
-        let mut ahead = NextPanel::new(self);
+        let mut ahead = NextPanel::new::<B>(self);
         let next_strip = source.wrapping_add(self.others.next);
         let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
         while let Some((source, destination)) = matrices.next() {

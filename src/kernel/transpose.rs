@@ -92,7 +92,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
         if STREAM {
             // SAFETY: the same strip, which has as many rows and columns as a square, as nothing
             // does it instead.
-            unsafe { matrix.stream_all::<Squares<V, WIDTH, true>>(source, destination) };
+            unsafe { matrix.stream_all::<Squares<V, WIDTH, true>>(strip, source, destination) };
         } else {
             // SAFETY: as above.
             unsafe { matrix.transpose_all::<Squares<V, WIDTH, false>>(strip, source, destination) };

@@ -39,6 +39,11 @@ const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
 /// And where a core has more of L3, only from so many bytes of all threads on.
 const TRANSPOSES_OF_LARGE: u64 = 18 << 20;
+const TRANSPOSES_IN_PARTS_OF_LARGE: u64 = 21 << 20;
+
+/// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
+/// their lines have a part of others.
+const LOOSE: usize = 5 * LINE;
 
 /// Columns that share few sets of L1 drive each other out, and in the portable tier,
 /// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
@@ -145,7 +150,8 @@ impl Stores {
         // Of these, what is crowded is read or written a few lines at a time.
         let is_of_pixels =
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
-        let limit = if !strip.has_columns_of_lines(op) {
+        let are_lines = strip.has_columns_of_lines(op);
+        let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -158,7 +164,12 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        self.asked.unwrap_or(self.both_bytes >= limit && !self.is_kept(TRANSPOSES_OF_LARGE))
+        let of_large = if are_lines { TRANSPOSES_OF_LARGE } else { TRANSPOSES_IN_PARTS_OF_LARGE };
+        self.asked.unwrap_or_else(|| {
+            self.both_bytes >= limit
+                && !self.is_kept(of_large)
+                && !strip.has_loose_columns(op, LOOSE)
+        })
     }
 
     /// Whether the squares of a transpose that is not streamed are visited
@@ -268,6 +279,28 @@ mod tests {
     }
 
     #[test]
+    fn short_columns_that_do_not_go_on_are_not_streamed() {
+        let is_streamed = |asked, rows, column_stride| {
+            let stores = Stores {
+                tier: Tier::best(),
+                core: Core::Zen5,
+                asked,
+                both_bytes: 1 << 30,
+                all_bytes: 1 << 30,
+                from_scratch: false,
+            };
+            let strip = Strip { rows, columns: 64, column_stride, ..Strip::default() };
+            stores.streams(BlockOp::Transpose { bits: 32 }, &strip)
+        };
+        // 200 bytes of 208, of 256, where they begin at lines, and one after the other; 400 of 408.
+        assert!(!is_streamed(None, 50, 208));
+        assert!(is_streamed(None, 50, 256));
+        assert!(is_streamed(None, 50, 200));
+        assert!(is_streamed(None, 100, 408));
+        assert!(is_streamed(Some(true), 50, 208));
+    }
+
+    #[test]
     fn transposes_go_by_size_and_distance_of_columns() {
         let mib = |n: u64| n << 20;
         let of = |tier, both_bytes, (rows, column_stride)| {
@@ -303,10 +336,10 @@ mod tests {
             if !portable && tier == Tier::PORTABLE {
                 continue;
             }
-            let found = [100, 64, 4096].map(|stride| of(tier, both_bytes, (16, stride)));
+            let found = [1000, 448, 4096].map(|stride| of(tier, both_bytes, (96, stride)));
             assert_eq!(found, expected, "{both_bytes} bytes, {tier}");
-            // Columns of 60 bytes, that padding follows, as if they were not crowded.
-            assert_eq!(of(tier, both_bytes, (15, 4096)).0, expected[0].0, "{both_bytes} bytes");
+            // Columns of 380 bytes, that padding follows, as if they were not crowded.
+            assert_eq!(of(tier, both_bytes, (95, 4096)).0, expected[0].0, "{both_bytes} bytes");
         }
     }
 
@@ -322,9 +355,9 @@ mod tests {
         };
         let transpose = BlockOp::Transpose { bits: 32 };
         // Columns at lines, at pages, and such that are no whole lines.
-        for column_stride in [64, 4096, 100] {
+        for (column_stride, expected) in [(64, 18), (4096, 18), (1000, 21)] {
             let strip = Strip {
-                rows: 64,
+                rows: 128,
                 row_stride: 4160,
                 columns: 64,
                 column_stride,
@@ -333,7 +366,7 @@ mod tests {
                 ..Strip::default()
             };
             let is_streamed = |&mib: &u64| stores(Core::Zen3, mib).streams(transpose, &strip);
-            assert_eq!((1..30).find(is_streamed), Some(18), "{column_stride}");
+            assert_eq!((1..30).find(is_streamed), Some(expected), "{column_stride}");
         }
         let runs = |core| (1..30).find(|&mib| stores(core, mib).of_runs());
         assert_eq!([Core::Zen3, Core::Zen4].map(runs), [Some(26), Some(14)]);
