@@ -273,8 +273,8 @@ pub(super) const PIECES: usize = 4;
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {
     row: Split,
-    /// Whether rows are fetched as if they were one, because they follow each other.
-    are_one: bool,
+    /// Whether rows that follow each other are fetched as if they were one.
+    joins_rows: bool,
     /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
     first_end: *const u8,
     bytes: usize,
@@ -289,25 +289,24 @@ impl NextPanel {
     /// Whether the rows of a panel of a matrix have a piece each, or follow each other.
     #[inline(always)]
     pub(super) fn has_pieces<B: Block>(matrix: &Matrix, panel: Panel) -> bool {
-        panel.columns * B::WIDTH >= piece::<B>() * LINE || Self::are_one::<B>(matrix)
+        panel.columns * B::WIDTH >= piece::<B>() * LINE || {
+            let bytes = panel.columns.min(matrix.columns) * B::WIDTH;
+            Self::joins_rows(matrix) && follow(matrix.row.stride, bytes)
+        }
     }
 
-    /// Whether there is less than a line between the rows of a matrix, where panels had better be fetched so: there are
-    /// no pieces of rows that are shorter.
+    /// Whether the rows of a matrix are fetched as one where those of a panel follow each other: there are no pieces of
+    /// rows that are shorter.
     #[inline(always)]
-    fn are_one<B: Block>(matrix: &Matrix) -> bool {
-        let Matrix { row, rows, columns, others, .. } = *matrix;
-        let bytes = columns * B::WIDTH;
-        others.core.streams_by_runs()
-            && row.is_even(rows)
-            && (bytes..bytes + LINE).contains(&row.stride)
+    fn joins_rows(matrix: &Matrix) -> bool {
+        matrix.others.core.streams_by_runs() && matrix.row.is_even(matrix.rows)
     }
 
     #[inline(always)]
-    pub(super) fn new<B: Block>(matrix: &Matrix) -> Self {
+    pub(super) fn new(matrix: &Matrix) -> Self {
         Self {
             row: matrix.row,
-            are_one: Self::are_one::<B>(matrix),
+            joins_rows: Self::joins_rows(matrix),
             first_end: std::ptr::null(),
             bytes: 0,
             row_place: Cursor::default(),
@@ -351,7 +350,7 @@ impl FollowsPanels for NextPanel {
         self.bytes = way.next_bytes;
         self.row_place = Cursor::at(self.row, way.next_rows.start);
         self.rows_left = way.next_rows.len();
-        if self.are_one {
+        if self.joins_rows && follow(self.row.stride, self.bytes) {
             self.bytes = self.rows_left * self.row.stride;
             self.rows_left = 1;
         }
@@ -367,6 +366,12 @@ impl FollowsPanels for NextPanel {
             }
         }
     }
+}
+
+/// Whether there is less than a line between rows of so many bytes.
+#[inline(always)]
+fn follow(stride: usize, bytes: usize) -> bool {
+    (bytes..bytes + LINE).contains(&stride)
 }
 
 /// The lines of each piece.
@@ -622,7 +627,7 @@ mod tests {
         let row = |row: usize| row / 5 * 100_000 + row % 5 * 4096;
         let start = 1 << 30;
         for (bytes, rows) in [(1024, 3..11), (256, 0..15), (600, 5..6)] {
-            let mut ahead = NextPanel::new::<Lines>(&matrix);
+            let mut ahead = NextPanel::new(&matrix);
             ahead.set_out::<Lines>(&Way {
                 rows: 0,
                 blocks: 0,
@@ -663,7 +668,7 @@ mod tests {
         };
         let start = 1 << 30;
         let fetched = |matrix: &Matrix| {
-            let mut ahead = NextPanel::new::<Lines>(matrix);
+            let mut ahead = NextPanel::new(matrix);
             ahead.set_out::<Lines>(&Way {
                 rows: 0,
                 blocks: 0,
@@ -686,6 +691,9 @@ mod tests {
                 (0..16 * stride).step_by(256).map(|at| 20 * stride + at).collect();
             assert_eq!(fetched(&matrix), expected);
         }
+        // With more between them, another CPU, and a panel of some of their columns.
+        let part = Panel { columns: 32, ..panel };
+        assert!(!NextPanel::has_pieces::<Lines>(&matrix(Core::Zen3, 200), part));
         for (core, stride) in [(Core::Zen3, 264), (Core::Zen4, 200)] {
             let matrix = matrix(core, stride);
             assert!(!NextPanel::has_pieces::<Lines>(&matrix, panel));

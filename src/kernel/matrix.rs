@@ -302,7 +302,7 @@ impl Matrix {
             }
             let by_pieces = self.others.is_near || is_scattered || self.wants_longer_columns::<B>();
             if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
-                let ahead = NextPanel::new::<B>(self);
+                let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
                 unsafe {
                     self.stream::<B, _>(

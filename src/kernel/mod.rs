@@ -617,6 +617,14 @@ impl Strip {
         column.is_multiple_of(LINE) && matrix.has_whole_lines(std::ptr::null_mut())
     }
 
+    /// Whether an op transposes matrices of which all columns begin where lines do, where one of them does.
+    pub(crate) fn has_columns_at_lines(&self, op: BlockOp) -> bool {
+        Self::element_of_transpose(op).is_some_and(|Element { source, destination, .. }| {
+            let matrix = Matrix::of_widths(self, source, destination, 1);
+            matrix.has_whole_lines(std::ptr::null_mut())
+        })
+    }
+
     /// Whether an op transposes matrices of columns of fewer bytes than that which begin within lines and do not go on with
     /// each other.
     pub(crate) fn has_loose_columns(&self, op: BlockOp, bytes: usize) -> bool {

@@ -94,7 +94,7 @@ impl Matrix {
         for (column, place) in in_memory.iter_mut().enumerate() {
             *place = column / B::WAYS * pitch;
         }
-        let mut ahead = NextPanel::new::<B>(self);
+        let mut ahead = NextPanel::new(self);
         let next_strip = source.wrapping_add(self.others.next);
         let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
         while let Some((source, destination)) = matrices.next() {

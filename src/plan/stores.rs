@@ -37,9 +37,9 @@ const TRANSPOSES: u64 = 11 << 20;
 /// L3.
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
-/// And where a core has more of L3, only from so many bytes of all threads on.
+/// And where a core has more of L3, only from so many bytes of all threads on; of columns that begin within lines later.
 const TRANSPOSES_OF_LARGE: u64 = 18 << 20;
-const TRANSPOSES_IN_PARTS_OF_LARGE: u64 = 21 << 20;
+const TRANSPOSES_WITHIN_LINES_OF_LARGE: u64 = 21 << 20;
 
 /// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
 /// their lines have a part of others.
@@ -150,8 +150,7 @@ impl Stores {
         // Of these, what is crowded is read or written a few lines at a time.
         let is_of_pixels =
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
-        let are_lines = strip.has_columns_of_lines(op);
-        let limit = if !are_lines {
+        let limit = if !strip.has_columns_of_lines(op) {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -164,7 +163,11 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        let of_large = if are_lines { TRANSPOSES_OF_LARGE } else { TRANSPOSES_IN_PARTS_OF_LARGE };
+        let of_large = if strip.has_columns_at_lines(op) {
+            TRANSPOSES_OF_LARGE
+        } else {
+            TRANSPOSES_WITHIN_LINES_OF_LARGE
+        };
         self.asked.unwrap_or_else(|| {
             self.both_bytes >= limit
                 && !self.is_kept(of_large)
