@@ -315,7 +315,7 @@ impl NextPanel {
         }
     }
 
-    /// The next piece; one of the last row again if there is no other.
+    /// The next piece; one of the last row again, or of rows that are joined, if there is no other.
     #[inline(always)]
     fn next<B: Block>(&mut self) -> *const u8 {
         let start = self.first_end.wrapping_add(self.row_place.place.wrapping_add(self.at));

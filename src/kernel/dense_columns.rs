@@ -92,6 +92,8 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
+        const { assert!(B::WIDTH <= LINE, "a line has elements") };
+        const { assert!(size_of::<B::Table>() >= PLACES * size_of::<usize>(), "room for rows") };
         let column = self.rows * B::DESTINATION_WIDTH;
         let panel = Panel { rows: self.rows, columns: self.columns_made::<B>() };
         let mut memory: Memory = MaybeUninit::uninit();
@@ -111,7 +113,8 @@ impl Matrix {
                     if left < panel.columns + B::Parts::COLUMNS { left } else { panel.columns };
                 let blocks =
                     rows.len().div_ceil(B::Parts::ROWS) * count.div_ceil(B::Parts::COLUMNS);
-                ahead.start(rows.len(), blocks);
+                // What is left with the last panel is one of its own there.
+                ahead.start(rows.len() * count.div_ceil(panel.columns), blocks);
                 // SAFETY: what was made before is of the strip, which can be written.
                 let memory =
                     unsafe { lines.room::<B::Vector>(destination.wrapping_add(first * column)) };

@@ -281,9 +281,15 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
+        let has_whole_lines = self.has_whole_lines(destination);
+        if !has_whole_lines && self.has_dense_columns::<B>() {
+            let run = B::Vector::compiled::<DenseColumns<B>>();
+            // SAFETY: by the contract of this function, and the matrices have such columns.
+            return unsafe { run(strip, &[], source, destination) };
+        }
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
-        if self.has_whole_lines(destination) {
+        if has_whole_lines {
             if self.has_runs::<B>() {
                 // SAFETY: by the contract of this function.
                 return unsafe { self.stream_by_runs::<B>(source, destination, &mut tables) };
@@ -330,11 +336,6 @@ impl Matrix {
             }
             return;
         }
-        if self.has_dense_columns::<B>() {
-            let run = B::Vector::compiled::<DenseColumns<B>>();
-            // SAFETY: by the contract of this function, and the matrices have such columns.
-            return unsafe { run(strip, &[], source, destination) };
-        }
         let (mut memory, mut first_lines) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let made = Made::new::<B>(&mut memory, &mut first_lines);
         // The last panel has that many rows at most.
@@ -348,7 +349,8 @@ impl Matrix {
         }
     }
 
-    /// Transposes each matrix of the strip: by blocks that are streamed, if `STREAM` says so and it has one, or by others.
+    /// Transposes each matrix of the strip: by blocks that are streamed, if `STREAM` says so and it has one, by columns that
+    /// follow each other, of which it may have fewer, or by others.
     ///
     /// # Safety
     ///
