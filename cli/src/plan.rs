@@ -43,6 +43,7 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
                 "columns": part.columns,
                 "pad_bytes": part.pad_bytes,
                 "last_columns": part.last_columns,
+                "last_rows": part.last_rows,
                 "scratch_bytes": part.scratch_bytes,
                 "pass": match part.pass {
                     Pass::First => Some(1),

@@ -315,6 +315,12 @@ impl NextPanel {
         }
     }
 
+    /// The lines of the next piece that are of its row.
+    #[inline(always)]
+    fn lines_of_next<B: Block>(&self) -> usize {
+        piece::<B>().min(self.bytes.saturating_sub(self.at).div_ceil(LINE))
+    }
+
     /// The next piece; one of the last row again, or of rows that are joined, if there is no other.
     #[inline(always)]
     fn next<B: Block>(&mut self) -> *const u8 {
@@ -360,8 +366,9 @@ impl FollowsPanels for NextPanel {
     #[inline(always)]
     fn finish<B: Block>(&mut self) {
         while self.rows_left > 0 {
+            let lines = self.lines_of_next::<B>();
             let start = self.next::<B>();
-            for line in 0..piece::<B>() {
+            for line in 0..lines {
                 B::Vector::prefetch::<2>(start.wrapping_add(line * LINE));
             }
         }

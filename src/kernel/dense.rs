@@ -134,7 +134,7 @@ impl Matrix {
     /// vector of so many bytes.
     #[inline(always)]
     fn dense(&self, strip: &Strip, width: usize, vector: usize) -> Option<Matrix> {
-        [*self, Matrix::of_blocks(strip)].into_iter().find(|matrix| {
+        [Some(*self), Matrix::of_blocks(strip)].into_iter().flatten().find(|matrix| {
             let few = matrix.few();
             let (long, places) = if matrix.columns < matrix.rows {
                 (matrix.rows, matrix.row)

@@ -128,7 +128,8 @@ impl<const WIDTH: usize> Groups<WIDTH> {
     /// Whether so many places are such groups, or at one stride.
     #[inline(always)]
     fn are_there(split: Split, count: usize) -> bool {
-        split.block == Self::SIZE && split.has_even_blocks(count) || split.is_even(count)
+        let is_whole = split.block == Self::SIZE && count.is_multiple_of(Self::SIZE);
+        is_whole && split.has_even_blocks(count) || split.is_even(count)
     }
 
     #[inline(always)]

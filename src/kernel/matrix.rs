@@ -18,7 +18,8 @@ use super::{Place, Strip, next_random};
 
 /// A matrix to be transposed: a block of a strip; or all blocks of a line, where
 /// they continue each other's columns in the destination; or all lines, where they
-/// continue each other's rows in the source; or all blocks of all lines, where both continue the same.
+/// continue each other's rows in the source; or all blocks of all lines, where both continue the same. The last block
+/// may have fewer rows, or the last line fewer columns.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub(super) rows: usize,
@@ -200,16 +201,19 @@ impl Matrix {
         let mut column = Split::at_stride(strip.column_stride);
         if strip.blocks_join(destination_width) {
             row = row.in_blocks(rows, strip.source_step);
-            rows = rows.saturating_mul(strip.blocks);
-            others.blocks = 1;
+            rows = rows.saturating_mul(strip.blocks).saturating_add(strip.tail_rows);
+            (others.blocks, others.tail_rows) = (1, 0);
         }
         if strip.lines_join(width) {
             column = column.in_blocks(columns / ways, strip.destination_line);
-            columns = columns.saturating_mul(strip.lines);
-            others.lines = 1;
+            columns = columns.saturating_mul(strip.lines).saturating_add(strip.tail);
+            (others.lines, others.tail) = (1, 0);
         }
+        debug_assert!(!others.has_tail(), "a tail goes on with what it is behind: {strip:?}");
         let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
-        if others.blocks > 1
+        if strip.has_tail() {
+            // What goes on with these is in no groups of equal blocks.
+        } else if others.blocks > 1
             && others.lines < strip.lines
             && columns.checked_mul(width) == Some(strip.source_step)
             && joins_both_loops(bytes.1, bytes.0)
@@ -229,13 +233,13 @@ impl Matrix {
         Matrix { rows, columns, row, column, others }
     }
 
-    /// The blocks of a strip, each a matrix of its own.
+    /// The blocks of a strip, each a matrix of its own, if they are alike.
     #[inline(always)]
-    pub(super) fn of_blocks(strip: &Strip) -> Matrix {
+    pub(super) fn of_blocks(strip: &Strip) -> Option<Matrix> {
         let (rows, columns) = (strip.rows, strip.columns);
         let row = Split::at_stride(strip.row_stride);
         let column = Split::at_stride(strip.column_stride);
-        Matrix { rows, columns, row, column, others: *strip }
+        (!strip.has_tail()).then_some(Matrix { rows, columns, row, column, others: *strip })
     }
 
     /// Whether rows and columns are at one stride each.
@@ -416,7 +420,13 @@ impl Matrix {
         } else {
             most
         };
-        let along = whole(most, unit.max(1)).min(self.columns.div_ceil(B::COLUMNS));
+        let (along, blocks) = (whole(most, unit.max(1)), self.columns.div_ceil(B::COLUMNS));
+        // A panel of few blocks has little of each row.
+        let along = if blocks > along && (1..=along / 4).contains(&(blocks % along)) {
+            blocks.div_ceil(blocks.div_ceil(along)).next_multiple_of(unit.max(1))
+        } else {
+            along.min(blocks)
+        };
         let down = (LINES_ALONG * lines / along).clamp(1, 2 * lines);
         Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
     }
@@ -746,6 +756,8 @@ impl Matrix {
         } else {
             (whole(PANEL_ROWS, B::ROWS), whole(PANEL_COLUMNS, B::COLUMNS))
         };
+        let most_columns =
+            if is_shuffled { panel_columns } else { (panel_columns / 4 * 5).min(columns.len()) };
         let mut next_row = 0;
         while next_row < self.rows {
             // What is left at the end is done by blocks that end there.
@@ -755,7 +767,10 @@ impl Matrix {
             let mut next_column = 0;
             while next_column < self.columns {
                 let first_column = next_column.min(self.columns - B::COLUMNS);
-                let columns = &mut columns[..panel_columns.min(self.columns - first_column)];
+                let left = self.columns - first_column;
+                // The last panel takes what is too little for one of its own.
+                let count = if left <= most_columns { left } else { panel_columns };
+                let columns = &mut columns[..count];
                 self.column.places(B::WAYS, first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
                 let is_large = rows.len() * columns.len() * B::WIDTH >= SHUFFLED_BYTES;

@@ -381,10 +381,13 @@ pub(crate) struct Strip {
     pub(crate) columns: usize,
     pub(crate) column_stride: usize,
     pub(crate) pad: usize,
-    /// How many columns the blocks of one more line have, none if 0. Only of copies and
+    /// How many columns the blocks of one more line have, none if 0. Of copies and
     /// deinterleaves without `pad`, and only for kernels that stream, of a tier
-    /// that can.
+    /// that can; and of transposes whose lines continue each other's rows in the source.
     pub(crate) tail: usize,
+    /// How many rows one more block of each line has, none if 0. Only of transposes without a `tail`, whose blocks
+    /// continue each other's columns in the destination.
+    pub(crate) tail_rows: usize,
     /// The byte that a fill writes.
     pub(crate) fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
@@ -439,6 +442,28 @@ impl Strip {
     #[inline(always)]
     fn last_line(&self) -> Strip {
         Strip { lines: 1, columns: self.tail, tail: 0, ..*self }
+    }
+
+    /// The blocks of fewer rows behind the others of each line, which begin where one more of them would.
+    #[inline(always)]
+    fn last_block(&self) -> Strip {
+        Strip { blocks: 1, rows: self.tail_rows, tail_rows: 0, ..*self }
+    }
+
+    /// Whether there is a line, or a block of each, that has less than the others.
+    #[inline(always)]
+    pub(crate) fn has_tail(&self) -> bool {
+        (self.tail | self.tail_rows) > 0
+    }
+
+    /// The blocks that are alike, and those behind them that have fewer columns, or rows; and where they begin.
+    fn pieces(&self) -> impl Iterator<Item = (Strip, Place)> {
+        let alike = Strip { tail: 0, tail_rows: 0, ..*self };
+        let last_line = (self.last_line(), self.place(self.lines, 0));
+        let last_block = (self.last_block(), self.place(0, self.blocks));
+        let tails = [(self.tail > 0, last_line), (self.tail_rows > 0, last_block)];
+        let there = tails.into_iter().filter_map(|(is_there, tail)| is_there.then_some(tail));
+        [(alike, Place::default())].into_iter().chain(there)
     }
 
     /// The lines that are alike, in a strip whose tail means nothing, and the one of fewer columns
@@ -522,8 +547,8 @@ impl Strip {
             BlockOp::TransposeInterleave { .. }
             | BlockOp::NarrowTranspose { .. }
             | BlockOp::TransposeWiden { .. } => {
-                let (rows, columns) = Self::element_of_transpose(op)
-                    .map_or((0, 0), |element| self.words_of_matrix(element));
+                let words = self.transposed(op).map(|(matrix, element)| element.words(matrix));
+                let (rows, columns) = words.map_or((0, 0), |words| (words.rows, words.columns));
                 // Few words of many rows, or columns, are done by masks.
                 let many = match op {
                     BlockOp::NarrowTranspose { .. } => rows,
@@ -587,66 +612,40 @@ impl Strip {
         })
     }
 
-    /// How many rows and columns its matrices have, where a column adds so many bytes to a row of the source, and a row
-    /// to a column of the destination.
-    fn size_of_matrix(&self, source: usize, destination: usize) -> (usize, usize) {
-        let matrix = Matrix::of_widths(self, source, destination, 1);
-        (matrix.rows, matrix.columns)
-    }
-
-    /// The same of such elements, in whole words.
-    fn words_of_matrix(&self, element: Element) -> (usize, usize) {
-        let (rows, columns) = self.size_of_matrix(element.source, element.destination);
-        (rows / element.rows_of_word, columns / element.columns_of_word)
-    }
-
     /// How many columns a block of a transpose has, of words where these are made of columns.
     pub(crate) fn columns_of_block(&self, op: BlockOp) -> usize {
         let in_word = Self::element_of_transpose(op).map_or(1, |element| element.columns_of_word);
         self.columns / in_word
     }
 
-    /// Whether an op transposes matrices of which all columns are whole lines of the caches, where one of
-    /// them begins with a line.
-    pub(crate) fn has_columns_of_lines(&self, op: BlockOp) -> bool {
-        let Some(Element { source, destination: made, .. }) = Self::element_of_transpose(op) else {
-            return false;
-        };
-        let matrix = Matrix::of_widths(self, source, made, 1);
-        let column = matrix.rows.saturating_mul(made);
-        column.is_multiple_of(LINE) && matrix.has_whole_lines(std::ptr::null_mut())
+    /// The matrices of an op that transposes, and of what.
+    fn transposed(&self, op: BlockOp) -> Option<(Matrix, Element)> {
+        let element = Self::element_of_transpose(op)?;
+        let Element { source, destination, ways, .. } = element;
+        Some((Matrix::of_widths(self, source, destination, ways), element))
     }
 
-    /// Whether an op transposes matrices of which all columns begin where lines do, where one of them does.
-    pub(crate) fn has_columns_at_lines(&self, op: BlockOp) -> bool {
-        Self::element_of_transpose(op).is_some_and(|Element { source, destination, .. }| {
-            let matrix = Matrix::of_widths(self, source, destination, 1);
-            matrix.has_whole_lines(std::ptr::null_mut())
+    /// What the columns are that an op transposes rows to, where one of them begins with a line of the caches.
+    pub(crate) fn columns_of_transpose(&self, op: BlockOp) -> Option<Columns> {
+        let (matrix, element) = self.transposed(op)?;
+        let bytes = matrix.rows.saturating_mul(element.destination);
+        let Matrix { columns, column, .. } = element.words(matrix);
+        let follow = column.stride == bytes && column.is_even(columns / element.ways);
+        // What is no whole word is written by itself.
+        let are_whole = matrix.rows.is_multiple_of(element.rows_of_word);
+        Some(Columns {
+            bytes,
+            begin_at_lines: matrix.has_whole_lines(std::ptr::null_mut()),
+            go_on: are_whole && (follow || column.step == bytes),
         })
-    }
-
-    /// Whether an op transposes matrices of columns of fewer bytes than that which begin within lines and do not go on with
-    /// each other.
-    pub(crate) fn has_loose_columns(&self, op: BlockOp, bytes: usize) -> bool {
-        let Some(Element { source, destination: made, .. }) = Self::element_of_transpose(op) else {
-            return false;
-        };
-        let matrix = Matrix::of_widths(self, source, made, 1);
-        let column = matrix.rows.saturating_mul(made);
-        let go_on = matrix.follow(column) || matrix.column.step == column;
-        column < bytes && !go_on && !matrix.has_whole_lines(std::ptr::null_mut())
     }
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
     /// a block, which have a line each, share a set of L1 at least. Otherwise none.
     pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
-        let Some(element) = Self::element_of_transpose(op) else { return (0, 0) };
-        let Element { width, rows_of_word, columns_of_word, ways, .. } = element;
-        let Matrix { rows, columns, row, column, .. } =
-            Matrix::of_widths(self, element.source, element.destination, ways);
-        let in_words = |split: Split, count: usize| Split { block: split.block / count, ..split };
-        let (rows, row) = (rows / rows_of_word, in_words(row, rows_of_word));
-        let (columns, column) = (columns / columns_of_word, in_words(column, columns_of_word));
+        let Some((matrix, element)) = self.transposed(op) else { return (0, 0) };
+        let Element { width, ways, .. } = element;
+        let Matrix { rows, columns, row, column, .. } = element.words(matrix);
         if width < size_of::<u32>() || rows.min(columns) == 0 || row.block.min(column.block) == 0 {
             return (0, 0);
         }
@@ -657,7 +656,8 @@ impl Strip {
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
     pub(crate) fn matrix_size(&self, width: usize) -> (usize, usize) {
-        self.size_of_matrix(width, width)
+        let Matrix { rows, columns, .. } = Matrix::new(self, width, 1);
+        (rows, columns)
     }
 
     /// Whether the matrices of a transpose have all rows, and all columns, at one stride.
@@ -780,7 +780,7 @@ impl Strip {
     /// Which bytes a kernel may read, counted from the source pointer. `None` where a
     /// number does not fit, or there are no runs.
     pub(crate) fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
-        self.range(self.source_line, |strip| {
+        self.range((self.source_line, self.source_step), |strip| {
             let lines = [(strip.lines, strip.source_line), (strip.blocks, strip.source_step)];
             strip.source_runs(op)?.range(lines)
         })
@@ -789,7 +789,7 @@ impl Strip {
     /// Which bytes a kernel may write, counted from the destination pointer. `None`
     /// where a number does not fit, or there are no runs.
     pub(crate) fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
-        self.range(self.destination_line, |strip| {
+        self.range((self.destination_line, self.destination_step), |strip| {
             let blocks = (strip.blocks, strip.destination_step);
             let mut runs = strip.destination_runs(op)?;
             runs.bytes = runs.bytes.checked_add(strip.pad)?;
@@ -797,21 +797,38 @@ impl Strip {
         })
     }
 
-    /// The bytes of the lines that are alike, and of the last one, which are so far from each other.
+    /// How many bytes an op writes.
+    pub(crate) fn written_bytes(&self, op: BlockOp) -> Option<usize> {
+        self.pieces().try_fold(0_usize, |sum, (strip, _)| {
+            let runs = strip.destination_runs(op)?;
+            let block = runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?;
+            sum.checked_add(strip.lines.checked_mul(strip.blocks)?.checked_mul(block)?)
+        })
+    }
+
+    /// The bytes of the blocks that are alike, and of those behind them, where lines and blocks are so far from each
+    /// other.
     fn range(
         &self,
-        line: usize,
+        (line, step): (usize, usize),
         of: impl Fn(&Strip) -> Option<Range<i128>>,
     ) -> Option<Range<i128>> {
-        let alike = of(self)?;
-        if self.tail == 0 {
-            return Some(alike);
+        let mut range = of(self)?;
+        let mut add = |last: Strip, count: usize, apart: usize| {
+            let last = of(&last)?;
+            let apart = i128::try_from(apart.cast_signed()).ok()?;
+            let by = i128::try_from(count).ok()?.checked_mul(apart)?;
+            let (start, end) = (last.start.checked_add(by)?, last.end.checked_add(by)?);
+            range = range.start.min(start)..range.end.max(end);
+            Some(())
+        };
+        if self.tail > 0 {
+            add(self.last_line(), self.lines, line)?;
         }
-        let last = of(&self.last_line())?;
-        let line = i128::try_from(line.cast_signed()).ok()?;
-        let by = i128::try_from(self.lines).ok()?.checked_mul(line)?;
-        let (start, end) = (last.start.checked_add(by)?, last.end.checked_add(by)?);
-        Some(alike.start.min(start)..alike.end.max(end))
+        if self.tail_rows > 0 {
+            add(self.last_block(), self.blocks, step)?;
+        }
+        Some(range)
     }
 }
 
@@ -828,6 +845,47 @@ struct Element {
     columns_of_word: usize,
     /// So many columns of words share a place in the destination.
     ways: usize,
+}
+
+impl Element {
+    /// A matrix in words, where these are made of rows, or of columns.
+    fn words(self, matrix: Matrix) -> Matrix {
+        let Element { rows_of_word, columns_of_word, .. } = self;
+        let in_words = |split: Split, count: usize| Split { block: split.block / count, ..split };
+        Matrix {
+            rows: matrix.rows / rows_of_word,
+            columns: matrix.columns / columns_of_word,
+            row: in_words(matrix.row, rows_of_word),
+            column: in_words(matrix.column, columns_of_word),
+            ..matrix
+        }
+    }
+}
+
+/// The columns of a transpose in the destination.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns {
+    bytes: usize,
+    begin_at_lines: bool,
+    /// They go on with each other, one after the other or in each block.
+    go_on: bool,
+}
+
+impl Columns {
+    /// Whether they begin where lines do.
+    pub(crate) fn begin_at_lines(self) -> bool {
+        self.begin_at_lines
+    }
+
+    /// Whether they are whole lines.
+    pub(crate) fn are_lines(self) -> bool {
+        self.begin_at_lines && self.bytes.is_multiple_of(LINE)
+    }
+
+    /// Whether they have fewer bytes than that, begin within lines and do not go on with each other.
+    pub(crate) fn are_loose(self, bytes: usize) -> bool {
+        self.bytes < bytes && !self.begin_at_lines && !self.go_on
+    }
 }
 
 /// So many runs of so many bytes, a stride apart.

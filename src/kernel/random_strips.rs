@@ -402,6 +402,58 @@ impl Random {
         }
     }
 
+    /// Of a transpose of elements of so many bytes: with one more line of fewer columns, or one more block of fewer rows.
+    fn tailed(&mut self, width: usize) -> Strip {
+        // Those of a line or block, how many there are of these, and those behind them.
+        let one = self.pick(&[2, 4, 8, 8, 16, 3]);
+        let most = self.pick(&[2, 4, 40]);
+        let (count, tail) = (1 + self.below(most), 1 + self.below(one - 1));
+        let side = count * one + tail;
+        let any = 1 + self.below(200);
+        let other = self.pick(&[any, any, 64, 128, 128]);
+        let blocks = 1 + self.below((MOST / (side * other * width)).clamp(1, 4));
+        // Where the side is contiguous, and where the other one is.
+        let [stride, step] = self.nest(side * width, width, [other, blocks]);
+        let [apart, line, other_step] = if self.one_in(2) {
+            self.nest(other * width, width, [one, count + 1, blocks])
+        } else {
+            // As in a tile: the parts of its rows follow each other, at lines.
+            let part = (other * width).next_multiple_of(LINE);
+            let tile = one * part;
+            let lines = tile * blocks;
+            [part, lines, tile]
+        };
+        let hints = self.hints(count, blocks);
+        if self.one_in(2) {
+            return Strip {
+                source_line: one * width,
+                destination_line: line,
+                source_step: step,
+                destination_step: other_step,
+                rows: other,
+                row_stride: stride,
+                columns: one,
+                column_stride: apart,
+                tail,
+                ..hints
+            };
+        }
+        Strip {
+            lines: blocks,
+            source_line: other_step,
+            destination_line: step,
+            blocks: count,
+            source_step: line,
+            destination_step: one * width,
+            rows: one,
+            row_stride: apart,
+            columns: other,
+            column_stride: stride,
+            tail_rows: tail,
+            ..hints
+        }
+    }
+
     /// So many lines and blocks, and any hints.
     fn hints(&mut self, lines: usize, blocks: usize) -> Strip {
         Strip {
@@ -634,13 +686,13 @@ fn check(random: &mut Random, what: &str, op: BlockOp, strip: Strip, [from, to]:
         destination
     };
     let whole = [(strip, strip.place(0, 0))];
-    let mut last = Strip::default();
-    let parts = strip.parts::<true>(&mut last).map(|(strip, place)| (*strip, place));
-    let parts: Vec<(Strip, Place)> = parts.collect();
+    let parts: Vec<(Strip, Place)> = strip.pieces().collect();
     let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap(), &parts);
+    let is_transpose = matches!(op, BlockOp::Transpose { .. });
     for tier in Tier::available() {
         for stream in [false, true] {
-            let strips = if stream && tier.streams() { &whole[..] } else { &parts };
+            let takes_tails = is_transpose || stream && tier.streams();
+            let strips = if takes_tails { &whole[..] } else { &parts };
             let mut destination = made(kernel(op, tier, stream).unwrap(), strips);
             let wrong = destination.inside().iter().zip(expected.inside().iter());
             let wrong = wrong.enumerate().find(|(_, (a, b))| a != b).map(|(at, _)| at);
@@ -710,6 +762,20 @@ fn crowded_columns_are_the_same() {
             let strip = random.crowded(width);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Transposes of which the last line has fewer columns, or the last block of each line fewer rows.
+#[test]
+fn transposes_with_tails_are_the_same() {
+    let mut random = Random(17);
+    for (width, bits) in [(1, 8), (2, 16), (4, 32), (8, 64), (16, 128)] {
+        let op = BlockOp::Transpose { bits };
+        for number in 0..240 {
+            let strip = random.tailed(width);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("tails {number}"), op, strip, places);
         }
     }
 }

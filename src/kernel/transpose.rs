@@ -198,7 +198,7 @@ impl Matrix {
         if !self.is_narrow::<WIDTH>() {
             return None;
         }
-        let matrix = if self.is_even() { *self } else { Matrix::of_blocks(strip) };
+        let matrix = if self.is_even() { *self } else { Matrix::of_blocks(strip)? };
         let is_long = matrix.rows.max(matrix.columns) >= V::BYTES / WIDTH;
         (is_long && matrix.is_narrow::<WIDTH>()).then_some(matrix)
     }
@@ -280,27 +280,44 @@ pub(super) struct TransposeElements<const WIDTH: usize>;
 impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
-        for (source, destination) in scalar::blocks(strip, source, destination) {
-            if strip.rows < strip.columns {
-                for row in 0..strip.rows {
-                    let from = source.wrapping_add(row.wrapping_mul(strip.row_stride));
-                    let to = destination.wrapping_add(row * WIDTH);
-                    let (from, to) =
-                        (scalar::from(from, WIDTH), scalar::to(to, strip.column_stride));
-                    // SAFETY: one row of the block.
-                    unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
-                }
-                continue;
-            }
-            for column in 0..strip.columns {
-                let from = source.wrapping_add(column * WIDTH);
-                let from = scalar::from(from, strip.row_stride);
-                let to = destination.wrapping_add(column.wrapping_mul(strip.column_stride));
-                let to = scalar::to(to, WIDTH);
-                // SAFETY: one column of the block.
-                unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
+        for (strip, place) in strip.pieces() {
+            let (source, destination) = place.of(source, destination);
+            for (source, destination) in scalar::blocks(&strip, source, destination) {
+                // SAFETY: one of the blocks.
+                unsafe { transpose_elements::<WIDTH>(&strip, source, destination) };
             }
         }
+    }
+}
+
+/// A block, element by element: row by row, or column by column where these are longer.
+///
+/// # Safety
+///
+/// It begins at these places.
+#[inline(always)]
+unsafe fn transpose_elements<const WIDTH: usize>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    if strip.rows < strip.columns {
+        for row in 0..strip.rows {
+            let from = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+            let to = destination.wrapping_add(row * WIDTH);
+            let (from, to) = (scalar::from(from, WIDTH), scalar::to(to, strip.column_stride));
+            // SAFETY: one row of the block.
+            unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+        }
+        return;
+    }
+    for column in 0..strip.columns {
+        let from = source.wrapping_add(column * WIDTH);
+        let from = scalar::from(from, strip.row_stride);
+        let to = destination.wrapping_add(column.wrapping_mul(strip.column_stride));
+        let to = scalar::to(to, WIDTH);
+        // SAFETY: one column of the block.
+        unsafe { scalar::elements::<WIDTH>(strip.rows, from, to) };
     }
 }
 

@@ -92,6 +92,8 @@ pub struct Part {
     pub pad_bytes: usize,
     /// Columns of the blocks of one more line, which is shorter; 0 where there is none.
     pub last_columns: usize,
+    /// Rows of one more block of each line, which has fewer; 0 where there is none.
+    pub last_rows: usize,
     /// Why this part is slow, where it is.
     pub slow: Option<&'static str>,
     /// What separates the rows, where there are several.
@@ -233,6 +235,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
         columns: strip.columns,
         pad_bytes: strip.pad,
         last_columns: strip.tail,
+        last_rows: strip.tail_rows,
         slow: match call.op {
             BlockOp::Strided { .. } => {
                 Some("slow: single elements, because one side has no neighbours that stay so")
@@ -305,9 +308,9 @@ impl fmt::Display for Explanation {
             before = &part.loops;
             let indent = 2 + 2 * part.loops.len();
             write!(f, "{:indent$}{}: ", "", part.kernel)?;
-            match part.blocks.extent {
-                1 => writeln!(f, "1 block")?,
-                n => writeln!(f, "{n} blocks, {}", steps(&part.blocks))?,
+            match (part.blocks.extent, part.last_rows) {
+                (1, 0) => writeln!(f, "1 block")?,
+                (n, _) => writeln!(f, "{}, {}", plural(n, "block"), steps(&part.blocks))?,
             }
             if part.lines.extent > 1 || part.last_columns > 0 {
                 let (lines, extent) = (steps(&part.lines), plural(part.lines.extent, "line"));
@@ -336,10 +339,13 @@ impl fmt::Display for Explanation {
             if part.pad_bytes > 0 {
                 write!(f, ", then {} of zeros", count(part.pad_bytes, "byte"))?;
             }
-            match part.last_columns {
-                0 => writeln!(f)?,
-                n => writeln!(f, "; {n} in one more line")?,
+            if part.last_columns > 0 {
+                write!(f, "; {} in one more line", part.last_columns)?;
             }
+            if part.last_rows > 0 {
+                write!(f, "; one more block of {}", count(part.last_rows, "row"))?;
+            }
+            writeln!(f)?;
             if part.scratch_bytes > 0 {
                 let way = match part.pass {
                     Pass::Only => "through",

@@ -22,6 +22,7 @@ mod region;
 mod side;
 mod staged;
 mod stores;
+mod tails;
 mod threads;
 mod word_columns;
 

@@ -7,12 +7,12 @@
 
 use std::ops::Range;
 
-use super::choose::{Leaf, bits, step};
+use super::choose::{Leaf, step};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
-use crate::Tier;
+use super::tails::{share_loops, take_tail};
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
@@ -75,59 +75,6 @@ pub(super) fn program(
     }
     let streams = leaves.iter().any(|leaf| streams(leaf, stores));
     Some((fuse(leaves, 0, stores)?, streams))
-}
-
-/// Where the blocks of a leaf are the tails of the lines of the one before it, if only these had
-/// other loops around them: gives them these.
-fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
-    let could_be_tail =
-        leaf.op == before.op && leaf.strip.columns < before.strip.columns && leaf.hop.is_none();
-    if !could_be_tail || !goes_by_source(before, stores) {
-        return;
-    }
-    let mut strip = before.strip;
-    if strip.lines == 1 {
-        (strip.lines, strip.source_line, strip.destination_line) =
-            (strip.blocks, strip.source_step, strip.destination_step);
-        (strip.blocks, strip.source_step, strip.destination_step) = (1, 0, 0);
-    }
-    let Some(loops) = loops_around(leaf, &strip) else { return };
-    let one_line = Strip {
-        lines: 1,
-        source_line: 0,
-        destination_line: 0,
-        blocks: strip.blocks,
-        source_step: strip.source_step,
-        destination_step: strip.destination_step,
-        ..leaf.strip
-    };
-    if loops != before.loops {
-        return;
-    }
-    let as_one = |leaf: &Leaf, strip| Leaf { loops: Vec::new(), strip, ..leaf.clone() };
-    let (lines, tail) = (as_one(before, strip), as_one(leaf, one_line));
-    if steps_to_tail(&lines, &tail, stores.tier).is_some() {
-        (before.strip, leaf.strip, leaf.loops) = (strip, one_line, loops);
-    }
-}
-
-/// The loops around one line of the blocks that `strip` has, in which a leaf would do the same.
-fn loops_around(leaf: &Leaf, strip: &Strip) -> Option<Vec<Loop>> {
-    let along = |count: usize, source: usize, destination: usize| {
-        Some(Loop::new(u64::try_from(count).ok()?, bits(1, source), bits(1, destination)))
-    };
-    let of = |strip: &Strip| along(strip.blocks, strip.source_step, strip.destination_step);
-    let Strip { lines, source_line, destination_line, .. } = leaf.strip;
-    let mut loops = leaf.loops.clone();
-    loops.extend([along(lines, source_line, destination_line)?, of(&leaf.strip)?]);
-    loops.retain(|l| l.extent > 1);
-    if strip.blocks > 1 {
-        let blocks = of(strip)?;
-        let at = loops.iter().position(|&l| l == blocks)?;
-        loops.remove(at);
-    }
-    loops.sort_by_key(|l| std::cmp::Reverse((l.destination, l.source)));
-    Some(loops)
 }
 
 /// Whether a kernel of a leaf streams.
@@ -297,12 +244,7 @@ pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
             let width = usize::try_from(stage.array_bits / 8).ok()?;
             runs.into_iter().try_fold(stage.elements.checked_mul(width)?, usize::checked_mul)?
         }
-        (None, op) => {
-            let runs = strip.destination_runs(op)?;
-            let block = runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?;
-            debug_assert_eq!(strip.tail, 0, "a leaf has none before it is in a program");
-            strip.lines.checked_mul(strip.blocks)?.checked_mul(block)?
-        }
+        (None, op) => strip.written_bytes(op)?,
     };
     calls.checked_mul(u128::try_from(bytes).ok()?)
 }
@@ -413,55 +355,9 @@ fn take_loops(leaf: &mut Leaf, stores: Stores) -> Option<()> {
     Some(())
 }
 
-/// Takes the leaf whose kernel goes on with the lines of another one, in shorter runs, if it is
-/// among some: what is streamed then needs not end between the two.
-fn take_tail(leaf: &mut Leaf, others: &mut Vec<Leaf>, tier: Tier) {
-    let found =
-        others.iter().enumerate().find_map(|(i, tail)| Some((i, steps_to_tail(leaf, tail, tier)?)));
-    if let Some((i, steps)) = found {
-        (leaf.strip.source_line, leaf.strip.destination_line) = steps;
-        leaf.strip.tail = others.remove(i).strip.columns;
-    }
-}
-
-/// How far it is from line to line of a leaf, where another one is the line behind these, of fewer
-/// columns.
-fn steps_to_tail(leaf: &Leaf, tail: &Leaf, tier: Tier) -> Option<(usize, usize)> {
-    let strip = leaf.strip;
-    let as_long = Strip {
-        lines: strip.lines,
-        source_line: strip.source_line,
-        destination_line: strip.destination_line,
-        columns: strip.columns,
-        ..tail.strip
-    };
-    let goes_on = leaf.op == tail.op
-        && [leaf, tail].iter().all(|leaf| leaf.hop.is_none() && !leaf.stages.are_there())
-        && tail.loops.is_empty()
-        && tail.strip.lines == 1
-        && tail.strip.columns < strip.columns
-        && strip.pad == 0
-        && as_long == strip
-        && tail.strip.destination_runs(tail.op)?.bytes >= strip.least_tail(leaf.op, tier)?;
-    let bytes = |from: u64, to: u64| {
-        usize::try_from((to.wrapping_sub(from).cast_signed() / 8).cast_unsigned()).ok()
-    };
-    let source = bytes(leaf.source, tail.source)?;
-    let destination = bytes(leaf.destination, tail.destination)?;
-    // One line has no steps yet.
-    let (source_line, destination_line) = if strip.lines == 1 {
-        (source, destination)
-    } else {
-        (strip.source_line, strip.destination_line)
-    };
-    let is_there = strip.lines.wrapping_mul(source_line) == source
-        && strip.lines.wrapping_mul(destination_line) == destination;
-    (goes_on && is_there).then_some((source_line, destination_line))
-}
-
 /// Whether a leaf is done in the order of the source: what is read from memory is best read in
 /// its order, whatever that of the destination is then.
-fn goes_by_source(leaf: &Leaf, stores: Stores) -> bool {
+pub(super) fn goes_by_source(leaf: &Leaf, stores: Stores) -> bool {
     leaf.hop.is_none() && !stores.from_scratch && streams(leaf, stores)
 }
 
@@ -501,10 +397,10 @@ fn is_padding(leaf: &Leaf) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cpu::Core;
-    use crate::{PlanBuilder, Shape};
+    use crate::{PlanBuilder, Shape, Tier};
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
@@ -517,7 +413,11 @@ mod tests {
 
     const STREAMING: Stores = Stores { asked: Some(true), ..ORDINARY };
 
-    fn leaf(destination: u64, loops: &[(u64, u64, u64)], columns: usize) -> Leaf {
+    pub(in super::super) fn leaf(
+        destination: u64,
+        loops: &[(u64, u64, u64)],
+        columns: usize,
+    ) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
         let stages = Stages::default();
@@ -618,45 +518,6 @@ mod tests {
         assert!(!make(0, 8, 20));
         assert!(make(0, 8, 21));
         assert!(!make(0, 0, 19));
-    }
-
-    #[test]
-    fn only_the_line_behind_the_others_goes_with_them() {
-        let lines = |columns, lines, at: u64| {
-            let mut leaf = leaf(8 * at, &[], columns);
-            leaf.source = 16 * at;
-            let strip = &mut leaf.strip;
-            (strip.lines, strip.source_line, strip.destination_line) = (lines, 256, 128);
-            (strip.blocks, strip.source_step, strip.destination_step) = (4, 64, 1000);
-            leaf
-        };
-        let (alike, last) = (lines(128, 3, 0), lines(70, 1, 384));
-        assert_eq!(steps_to_tail(&alike, &last, Tier::SCALAR), Some((256, 128)));
-        // One line has the steps to the other one.
-        let mut one = lines(128, 1, 0);
-        (one.strip.source_line, one.strip.destination_line) = (0, 0);
-        assert_eq!(steps_to_tail(&one, &lines(70, 1, 128), Tier::SCALAR), Some((256, 128)));
-
-        let refused = |change: fn(&mut Leaf)| {
-            let mut other = last.clone();
-            change(&mut other);
-            assert_eq!(steps_to_tail(&alike, &other, Tier::SCALAR), None, "{other:?}");
-        };
-        refused(|leaf| leaf.destination += 8);
-        refused(|leaf| leaf.source -= 8);
-        refused(|leaf| leaf.strip.lines = 2);
-        refused(|leaf| leaf.strip.columns = 128);
-        refused(|leaf| leaf.strip.columns = 63);
-        refused(|leaf| leaf.strip.blocks = 3);
-        refused(|leaf| leaf.strip.destination_step = 999);
-        refused(|leaf| leaf.strip.rows = 2);
-        refused(|leaf| leaf.strip.pad = 1);
-        refused(|leaf| leaf.loops.push(Loop::new(2, 8, 8)));
-        refused(|leaf| leaf.op = BlockOp::Fill);
-        let mut fill = alike.clone();
-        fill.op = BlockOp::Fill;
-        let other = Leaf { op: BlockOp::Fill, ..last };
-        assert_eq!(steps_to_tail(&fill, &other, Tier::SCALAR), None);
     }
 
     #[test]

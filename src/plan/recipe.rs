@@ -10,6 +10,7 @@ use super::region;
 use super::side::{Needs, Side};
 use super::staged::{self, Conversions, MostFirst};
 use super::stores::Stores;
+use super::tails;
 use super::word_columns;
 use super::{Options, Padding};
 use crate::drive::Program;
@@ -264,6 +265,9 @@ impl Recipe {
             } else {
                 leaves.extend(staged::data(nest, &elements, self.order, self.conversions)?);
             }
+        }
+        if elements.are_few {
+            tails::join_transposes(&mut leaves);
         }
         Some(leaves)
     }

@@ -7,7 +7,7 @@
 
 use crate::Tier;
 use crate::cpu::Core;
-use crate::kernel::{BlockOp, ROOM, Strip};
+use crate::kernel::{BlockOp, Columns, ROOM, Strip};
 
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
@@ -150,7 +150,8 @@ impl Stores {
         // Of these, what is crowded is read or written a few lines at a time.
         let is_of_pixels =
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
-        let limit = if !strip.has_columns_of_lines(op) {
+        let made = strip.columns_of_transpose(op);
+        let limit = if !made.is_some_and(Columns::are_lines) {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -163,7 +164,7 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        let of_large = if strip.has_columns_at_lines(op) {
+        let of_large = if made.is_some_and(Columns::begin_at_lines) {
             TRANSPOSES_OF_LARGE
         } else {
             TRANSPOSES_WITHIN_LINES_OF_LARGE
@@ -171,7 +172,7 @@ impl Stores {
         self.asked.unwrap_or_else(|| {
             self.both_bytes >= limit
                 && !self.is_kept(of_large)
-                && !strip.has_loose_columns(op, LOOSE)
+                && !made.is_some_and(|columns| columns.are_loose(LOOSE))
         })
     }
 
