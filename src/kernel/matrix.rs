@@ -35,7 +35,7 @@ pub(super) struct Matrix {
 /// How many rows and columns of a matrix are transposed before the next ones, block by
 /// block in a regular order: few enough for the caches to hold, and runs long enough for
 /// memory. On both sides of a block, single vectors are far from each other, and whole
-/// lines of cache.
+/// lines of cache. The last panel may have a quarter more columns.
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
@@ -210,9 +210,10 @@ impl Matrix {
             (others.lines, others.tail) = (1, 0);
         }
         debug_assert!(!others.has_tail(), "a tail goes on with what it is behind: {strip:?}");
+        debug_assert!(strip.tail == 0 || strip.tail_rows == 0, "one tail at most: {strip:?}");
         let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
         if strip.has_tail() {
-            // What goes on with these is in no groups of equal blocks.
+            // In groups of blocks, all blocks have as many.
         } else if others.blocks > 1
             && others.lines < strip.lines
             && columns.checked_mul(width) == Some(strip.source_step)
@@ -421,9 +422,10 @@ impl Matrix {
             most
         };
         let (along, blocks) = (whole(most, unit.max(1)), self.columns.div_ceil(B::COLUMNS));
-        // A panel of few blocks has little of each row.
+        // Rather than a last panel of few blocks, which has little of each row, all have a little less: a piece at least.
         let along = if blocks > along && (1..=along / 4).contains(&(blocks % along)) {
-            blocks.div_ceil(blocks.div_ceil(along)).next_multiple_of(unit.max(1))
+            let share = blocks.div_ceil(blocks.div_ceil(along)).next_multiple_of(unit.max(1));
+            share.max((piece::<B>() * LINE).div_ceil(B::COLUMNS * B::WIDTH)).min(along)
         } else {
             along.min(blocks)
         };

@@ -626,14 +626,14 @@ impl Strip {
     }
 
     /// What the columns are that an op transposes rows to, where one of them begins with a line of the caches.
-    pub(crate) fn columns_of_transpose(&self, op: BlockOp) -> Option<Columns> {
+    pub(crate) fn columns_of_transpose(&self, op: BlockOp) -> Option<WrittenColumns> {
         let (matrix, element) = self.transposed(op)?;
         let bytes = matrix.rows.saturating_mul(element.destination);
         let Matrix { columns, column, .. } = element.words(matrix);
         let follow = column.stride == bytes && column.is_even(columns / element.ways);
         // What is no whole word is written by itself.
         let are_whole = matrix.rows.is_multiple_of(element.rows_of_word);
-        Some(Columns {
+        Some(WrittenColumns {
             bytes,
             begin_at_lines: matrix.has_whole_lines(std::ptr::null_mut()),
             go_on: are_whole && (follow || column.step == bytes),
@@ -864,14 +864,14 @@ impl Element {
 
 /// The columns of a transpose in the destination.
 #[derive(Clone, Copy)]
-pub(crate) struct Columns {
+pub(crate) struct WrittenColumns {
     bytes: usize,
     begin_at_lines: bool,
-    /// They go on with each other, one after the other or in each block.
+    /// Where one ends, the next one begins, or the same one of the next block.
     go_on: bool,
 }
 
-impl Columns {
+impl WrittenColumns {
     /// Whether they begin where lines do.
     pub(crate) fn begin_at_lines(self) -> bool {
         self.begin_at_lines

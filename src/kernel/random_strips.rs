@@ -414,14 +414,19 @@ impl Random {
         let blocks = 1 + self.below((MOST / (side * other * width)).clamp(1, 4));
         // Where the side is contiguous, and where the other one is.
         let [stride, step] = self.nest(side * width, width, [other, blocks]);
-        let [apart, line, other_step] = if self.one_in(2) {
-            self.nest(other * width, width, [one, count + 1, blocks])
-        } else {
+        let [apart, line, other_step] = match self.below(3) {
+            0 => self.nest(other * width, width, [one, count + 1, blocks]),
             // As in a tile: the parts of its rows follow each other, at lines.
-            let part = (other * width).next_multiple_of(LINE);
-            let tile = one * part;
-            let lines = tile * blocks;
-            [part, lines, tile]
+            1 => {
+                let part = (other * width).next_multiple_of(LINE);
+                let tile = one * part;
+                [part, tile * blocks, tile]
+            }
+            // The other side goes on from block to block.
+            _ => {
+                let whole = blocks * other * width;
+                [whole, one * whole, other * width]
+            }
         };
         let hints = self.hints(count, blocks);
         if self.one_in(2) {

@@ -89,7 +89,8 @@ pub(super) struct Piece {
     pub(super) source: Range<u64>,
 }
 
-/// Of more parts than this, none is made in two passes: that takes some microseconds for each.
+/// Of more parts than this, none is made in two passes, nor joined with another one that ends it: that takes some
+/// microseconds for each.
 const FEW_PARTS: usize = 24;
 
 /// More parts than this a piece does not have.

@@ -7,7 +7,7 @@
 
 use crate::Tier;
 use crate::cpu::Core;
-use crate::kernel::{BlockOp, Columns, ROOM, Strip};
+use crate::kernel::{BlockOp, ROOM, Strip, WrittenColumns};
 
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
@@ -151,7 +151,7 @@ impl Stores {
         let is_of_pixels =
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let made = strip.columns_of_transpose(op);
-        let limit = if !made.is_some_and(Columns::are_lines) {
+        let limit = if !made.is_some_and(WrittenColumns::are_lines) {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -164,7 +164,7 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        let of_large = if made.is_some_and(Columns::begin_at_lines) {
+        let of_large = if made.is_some_and(WrittenColumns::begin_at_lines) {
             TRANSPOSES_OF_LARGE
         } else {
             TRANSPOSES_WITHIN_LINES_OF_LARGE

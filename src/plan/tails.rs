@@ -1,13 +1,18 @@
-//! What ends others: the last tile of a bound, where that is no multiple of it, is a region of its own, as its loops
-//! differ. Where its kernel does the same as that of whole tiles, with fewer columns or rows, one call does both.
+//! Whole tiles and the last one, in one kernel call.
+//!
+//! Where a bound is no multiple of its tile, what the last tile has is a region of its own, as its loops differ. If its
+//! kernel does the same as that of the whole tiles, with fewer columns or rows, it is the *tail* of the other one:
 //!
 //! ```text
 //! a row of 12 columns in tiles of 8       | 0 ..  7 | 8 .. 11 |
 //! two regions, one call                     line      tail
 //! ```
 //!
-//! What is streamed need not end between the two then; rows that follow each other in memory are read as a whole, and
-//! columns that do so are written as a whole.
+//! Of transposes, a tail is one more line of fewer columns, where lines go on with each other in the source, or one more
+//! block of fewer rows, where blocks do so in the destination. So rows that follow each other in memory are read as a whole,
+//! and columns that do so written as a whole. They are joined before anything else is made of them. Of copies, and of words
+//! that are taken apart into rows, it is a line, and only where they are streamed, which need not end between the two then:
+//! a program does that, once it has put both into the same loops.
 
 use super::choose::{Leaf, bits};
 use super::nest::Loop;
@@ -22,7 +27,7 @@ const LEAST_CALL: usize = 8 << 10;
 /// So many bytes on the shorter side of a matrix are worth vectors.
 const LEAST_SIDE: usize = 16;
 
-/// Joins the transposes of some leaves that end others with these, wherever they are among them.
+/// Joins each transpose with the one that is its tail, if that is among these leaves.
 pub(super) fn join_transposes(leaves: &mut Vec<Leaf>) {
     let mut i = 0;
     while i < leaves.len() {
@@ -37,7 +42,7 @@ pub(super) fn join_transposes(leaves: &mut Vec<Leaf>) {
     }
 }
 
-/// A leaf that transposes, and another one behind it that does so with fewer columns, or rows, as one.
+/// A leaf that transposes and its tail, as one.
 fn joined(leaf: &Leaf, tail: &Leaf) -> Option<Leaf> {
     let BlockOp::Transpose { bits } = leaf.op else { return None };
     let width = usize::try_from(bits / 8).ok()?;
@@ -52,32 +57,31 @@ fn joined(leaf: &Leaf, tail: &Leaf) -> Option<Leaf> {
     (has_calls && (is_wide || both.strip.is_even_matrix(width))).then_some(both)
 }
 
-/// A leaf of one row, or one column, as a transpose like another one.
+/// A leaf that transposes as another one does, or moves one row or one column of such elements, as a transpose.
 fn as_transpose(leaf: &Leaf, like: &Leaf, width: usize) -> Option<Leaf> {
-    let mut leaf = leaf.clone();
-    let (strip, like_strip) = (&mut leaf.strip, &like.strip);
+    let mut strip = leaf.strip;
     match (leaf.op, like.op) {
+        (op, like) if op == like => {}
         (BlockOp::Strided { bits }, BlockOp::Transpose { bits: like_bits })
             if bits == like_bits =>
         {
-            if (strip.row_stride, strip.column_stride) == (like_strip.row_stride, width) {
+            let strides = (strip.row_stride, strip.column_stride);
+            if strides == (like.strip.row_stride, width) {
                 (strip.rows, strip.columns) = (strip.columns, 1);
-            } else if (strip.row_stride, strip.column_stride) != (width, like_strip.column_stride) {
+            } else if strides != (width, like.strip.column_stride) {
                 return None;
             }
         }
-        (op, like) if op == like => {}
         _ => return None,
     }
     // One row has no stride.
     if strip.rows == 1 {
-        strip.row_stride = like_strip.row_stride;
+        strip.row_stride = like.strip.row_stride;
     }
     if strip.columns == 1 {
-        strip.column_stride = like_strip.column_stride;
+        strip.column_stride = like.strip.column_stride;
     }
-    leaf.op = like.op;
-    Some(leaf)
+    Some(Leaf { op: like.op, strip, ..leaf.clone() })
 }
 
 /// Both as one, where the columns of the second one go on with the rows of the first one in the source.
@@ -156,8 +160,8 @@ pub(super) fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
     }
 }
 
-/// A leaf as one line, where it is the one behind the lines of a strip that another one has in these loops; and how far it
-/// is from line to line.
+/// A leaf as one line, where it is the one behind the lines of the leaf before it, which is taken to have this strip in
+/// these loops; and how far it is from line to line.
 fn line_behind(
     before: &Leaf,
     leaf: &Leaf,
