@@ -268,13 +268,48 @@ impl FollowsPanels for RowsAhead<'_> {
 /// that are beside each other in a row.
 pub(super) const PIECES: usize = 4;
 
+/// Rows that are fetched as if they were one, as they follow each other: all, or of each word's rows those of the same
+/// element.
+#[derive(Clone, Copy)]
+struct JoinedRows {
+    /// The elements of a word, or one.
+    ways: usize,
+    /// From a row to the one that follows it.
+    step: usize,
+    /// So many rows go on so.
+    count: usize,
+}
+
+impl JoinedRows {
+    /// Those of a matrix whose panels are so fetched. There are no pieces of rows that are shorter.
+    #[inline(always)]
+    fn of(matrix: &Matrix) -> Option<JoinedRows> {
+        let Matrix { row, rows, .. } = *matrix;
+        let found = if row.is_even(rows) {
+            JoinedRows { ways: 1, step: row.stride, count: rows }
+        } else if row.block <= PIECES {
+            let count = row.block.saturating_mul(row.group).min(rows);
+            JoinedRows { ways: row.block, step: row.step, count }
+        } else {
+            return None;
+        };
+        matrix.others.core.streams_by_runs().then_some(found)
+    }
+
+    /// Whether there are so many rows among these, and less than a line between rows of so many bytes.
+    #[inline(always)]
+    fn has(self, rows: Range<usize>, bytes: usize) -> bool {
+        rows.len() <= self.count - rows.start % self.count
+            && (bytes..bytes + LINE).contains(&self.step)
+    }
+}
+
 /// The panel that comes next, whose source is in L3: while a block is written, one line
 /// before each of its own. Many at once would wait for each other, and the stores for them.
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {
     row: Split,
-    /// Whether rows that follow each other are fetched as if they were one.
-    joins_rows: bool,
+    joined: Option<JoinedRows>,
     /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
     first_end: *const u8,
     bytes: usize,
@@ -291,22 +326,16 @@ impl NextPanel {
     pub(super) fn has_pieces<B: Block>(matrix: &Matrix, panel: Panel) -> bool {
         panel.columns * B::WIDTH >= piece::<B>() * LINE || {
             let bytes = panel.columns.min(matrix.columns) * B::WIDTH;
-            Self::joins_rows(matrix) && follow(matrix.row.stride, bytes)
+            let rows = 0..panel.rows.min(matrix.rows);
+            JoinedRows::of(matrix).is_some_and(|joined| joined.has(rows, bytes))
         }
-    }
-
-    /// Whether the rows of a matrix are fetched as one where those of a panel follow each other: there are no pieces of
-    /// rows that are shorter.
-    #[inline(always)]
-    fn joins_rows(matrix: &Matrix) -> bool {
-        matrix.others.core.streams_by_runs() && matrix.row.is_even(matrix.rows)
     }
 
     #[inline(always)]
     pub(super) fn new(matrix: &Matrix) -> Self {
         Self {
             row: matrix.row,
-            joins_rows: Self::joins_rows(matrix),
+            joined: JoinedRows::of(matrix),
             first_end: std::ptr::null(),
             bytes: 0,
             row_place: Cursor::default(),
@@ -356,9 +385,11 @@ impl FollowsPanels for NextPanel {
         self.bytes = way.next_bytes;
         self.row_place = Cursor::at(self.row, way.next_rows.start);
         self.rows_left = way.next_rows.len();
-        if self.joins_rows && follow(self.row.stride, self.bytes) {
-            self.bytes = self.rows_left * self.row.stride;
-            self.rows_left = 1;
+        if let Some(joined) = self.joined
+            && joined.has(way.next_rows.clone(), self.bytes)
+        {
+            self.bytes = self.rows_left.div_ceil(joined.ways) * joined.step;
+            self.rows_left = joined.ways;
         }
         self.at = 0;
     }
@@ -373,12 +404,6 @@ impl FollowsPanels for NextPanel {
             }
         }
     }
-}
-
-/// Whether there is less than a line between rows of so many bytes.
-#[inline(always)]
-fn follow(stride: usize, bytes: usize) -> bool {
-    (bytes..bytes + LINE).contains(&stride)
 }
 
 /// The lines of each piece.

@@ -123,9 +123,9 @@ impl Matrix {
                         next_bytes: panel.columns.min(self.columns - next_column) * B::WIDTH,
                         next_rows: first_row..self.rows.min(first_row + panel.rows),
                     });
-                    for column in (first..end).step_by(B::COLUMNS) {
-                        // What is left at the end is done by a block that ends there.
-                        let column = column.min(self.columns - B::COLUMNS);
+                    for next in (first..end).step_by(B::COLUMNS) {
+                        // What is left at the end is made by a block that ends there.
+                        let column = next.min(self.columns - B::COLUMNS);
                         let source = source.wrapping_add(column * B::WIDTH);
                         self.column.places(B::WAYS, column, columns);
                         // SAFETY: the columns of a block, of at least as many rows, to memory that has
@@ -140,12 +140,10 @@ impl Matrix {
                                 memory,
                             );
                         };
-                        let starts = columns.iter().step_by(B::WAYS);
-                        let runs = starts.enumerate().map(|(number, &start)| {
-                            (
-                                memory.wrapping_add(number * pitch).cast_const(),
-                                to.wrapping_add(start),
-                            )
+                        let done = next - column;
+                        let starts = columns[done..].iter().zip(&in_memory[done..]);
+                        let runs = starts.step_by(B::WAYS).map(|(&start, &made)| {
+                            (memory.wrapping_add(made).cast_const(), to.wrapping_add(start))
                         });
                         // SAFETY: what has just been made, to where it belongs, from where a line
                         // begins.

@@ -269,15 +269,26 @@ fn steps_to_tail(leaf: &Leaf, tail: &Leaf) -> Option<(usize, usize)> {
 mod tests {
     use super::super::program::tests::leaf;
     use super::*;
+    use crate::plan::explain::Part;
     use crate::{PlanBuilder, Shape};
 
     /// The kernels that transpose or move single elements: columns and rows of their blocks, and of those behind these.
+    /// Every tier has the same.
     fn transposes(shape: &str, packs: bool) -> Vec<[usize; 4]> {
-        let shape: Shape = shape.parse().unwrap();
-        let builder = PlanBuilder::new();
-        let plan = if packs { builder.pack(&shape) } else { builder.unpack(&shape) }.unwrap();
-        let parts = plan.explain().parts.into_iter().filter(|part| part.op != BlockOp::Fill);
-        parts.map(|part| [part.columns, part.last_columns, part.rows, part.last_rows]).collect()
+        let of: Shape = shape.parse().unwrap();
+        let found = Tier::available().into_iter().map(|tier| {
+            let builder = PlanBuilder::new().tier(tier);
+            let plan = if packs { builder.pack(&of) } else { builder.unpack(&of) }.unwrap();
+            let parts = plan.explain().parts.into_iter().filter(|part| part.op != BlockOp::Fill);
+            let sizes = |part: Part| [part.columns, part.last_columns, part.rows, part.last_rows];
+            (tier, parts.map(sizes).collect())
+        });
+        let each: Vec<(Tier, Vec<[usize; 4]>)> = found.collect();
+        let (_, first) = each[0].clone();
+        for (tier, others) in each {
+            assert_eq!(others, first, "{shape}, {}", tier.name());
+        }
+        first
     }
 
     #[test]
