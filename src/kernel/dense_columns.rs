@@ -8,7 +8,8 @@
 //! three columns                  aaaaaBBBBBccccc
 //! ```
 //!
-//! Columns that do not follow each other are streamed by [`stream_carrying`](Matrix), which keeps what is left of each.
+//! Columns of words follow each other those of the same element: of as many elements each has memory of its own. Columns that do
+//! not follow each other are streamed by [`stream_carrying`](Matrix), which keeps what is left of each.
 
 #![allow(unsafe_code, reason = "streaming stores; docs/architecture.md")]
 
@@ -17,11 +18,13 @@ use std::mem::MaybeUninit;
 
 use super::ahead::{FollowsPanels, IntoCaches, RowsAhead};
 use super::algorithm::Body;
+use super::carry::CacheLines;
 use super::matrix::{
     Block, LINES_ALONG, Matrix, Order, Panel, StreamedBlock, transpose_panel, whole,
 };
+use super::places::Split;
 use super::vector::{LINE, Vector};
-use super::whole_lines::{Memory, ROOM, WholeLines};
+use super::whole_lines::{BESIDE, ROOM, WholeLines};
 use super::{Place, Strip, scalar};
 
 /// Fewer bytes of columns that follow each other are not worth putting lines together.
@@ -29,6 +32,15 @@ const ENOUGH: usize = 4096;
 
 /// All tables have room for so many rows, and as many columns are made at a time at most.
 const PLACES: usize = LINES_ALONG * LINE / 4;
+
+/// The elements of a word at most.
+const MOST_WAYS: usize = 4;
+
+/// What columns of words are made in, which L2 holds, and of each row so many lines at a time.
+const ROOM_OF_WORDS: usize = 64 << 10;
+const LEAST_LINES_OF_WORDS: usize = 2;
+const MOST_LINES_OF_WORDS: usize = 4;
+type Memory = MaybeUninit<CacheLines<{ (ROOM_OF_WORDS + MOST_WAYS * BESIDE) / LINE }>>;
 
 /// So many lines of each row are read at a time at least, where vectors are shorter than a line, and where they are one.
 const LEAST_LINES: [usize; 2] = [1, 3];
@@ -50,15 +62,28 @@ impl<B: StreamedBlock> Body for DenseColumns<B> {
     }
 }
 
+/// Columns that follow each other those of the same element of a word.
+struct Dense {
+    /// The elements of a word.
+    ways: usize,
+    /// So many columns go on so.
+    columns: usize,
+}
+
 impl Matrix {
     /// The columns that are made at a time, none where there is no room for enough of each row. Those at the end may be up to
     /// a block more.
     #[inline(always)]
-    fn columns_made<B: StreamedBlock>(&self) -> usize {
-        let most = (ROOM / (self.rows * B::DESTINATION_WIDTH).max(1)).min(PLACES);
-        let made = (most / B::Parts::COLUMNS).saturating_sub(1) * B::Parts::COLUMNS;
+    fn columns_made<B: StreamedBlock>(&self, ways: usize) -> usize {
         let of_line = const { (LINE / B::WIDTH).next_multiple_of(B::Parts::COLUMNS) };
-        let lines = LEAST_LINES[usize::from(B::Vector::BYTES == LINE)];
+        let (room, lines, most) = if ways > 1 {
+            (ROOM_OF_WORDS, LEAST_LINES_OF_WORDS, const { MOST_LINES_OF_WORDS * LINE / B::WIDTH })
+        } else {
+            (ROOM, LEAST_LINES[usize::from(B::Vector::BYTES == LINE)], PLACES)
+        };
+        let fit = room / (self.rows * B::DESTINATION_WIDTH).max(1);
+        let made = (fit / B::Parts::COLUMNS).saturating_sub(1) * B::Parts::COLUMNS;
+        let made = made.min(most).min(PLACES - B::Parts::COLUMNS);
         if made * B::WIDTH < lines * LINE { 0 } else { whole(made, of_line) }
     }
 
@@ -66,12 +91,29 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn has_dense_columns<B: StreamedBlock>(&self) -> bool {
         let column = self.rows.saturating_mul(B::DESTINATION_WIDTH);
+        let Some(Dense { ways, columns }) = self.dense_columns::<B>() else { return false };
         B::WAYS == 1
             && (B::Parts::ROWS..=PLACES).contains(&self.rows)
-            && self.columns >= B::Parts::COLUMNS
-            && self.follow(column)
-            && column.saturating_mul(self.columns) >= ENOUGH
-            && self.columns_made::<B>() > 0
+            && columns >= B::Parts::COLUMNS
+            && column.saturating_mul(columns / ways) >= ENOUGH
+            && self.columns_made::<B>(ways) > 0
+    }
+
+    /// How the columns follow each other, if they do: those of words only with vectors that are shorter than a line, which
+    /// was measured.
+    #[inline(always)]
+    fn dense_columns<B: StreamedBlock>(&self) -> Option<Dense> {
+        let column = self.rows.saturating_mul(B::DESTINATION_WIDTH);
+        if self.follow(column) {
+            return Some(Dense { ways: 1, columns: self.columns });
+        }
+        let Split { block: ways, step, group, .. } = self.column;
+        let columns = ways.saturating_mul(group).min(self.columns);
+        let are_words = B::Vector::BYTES < LINE
+            && ways.checked_mul(B::WIDTH) == Some(size_of::<u32>())
+            && columns.is_multiple_of(ways)
+            && self.columns.is_multiple_of(columns);
+        (are_words && step == column).then_some(Dense { ways, columns })
     }
 
     /// Whether columns of so many bytes follow each other.
@@ -95,36 +137,55 @@ impl Matrix {
         const { assert!(B::WIDTH <= LINE, "a line has elements") };
         const { assert!(size_of::<B::Table>() >= PLACES * size_of::<usize>(), "room for rows") };
         let column = self.rows * B::DESTINATION_WIDTH;
-        let panel = Panel { rows: self.rows, columns: self.columns_made::<B>() };
+        let Some(dense) = self.dense_columns::<B>() else { return };
+        let panel = Panel { rows: self.rows, columns: self.columns_made::<B>(dense.ways) };
         let mut memory: Memory = MaybeUninit::uninit();
-        let mut lines = WholeLines::new(&mut memory);
+        let memory = memory.as_mut_ptr().cast::<u8>();
+        let pitch = whole(ROOM_OF_WORDS / dense.ways, LINE) + BESIDE;
+        let mut lines: [_; MOST_WAYS] =
+            std::array::from_fn(|way| WholeLines::at(memory.wrapping_add(way * pitch)));
+        let lines = &mut lines[..dense.ways];
+        let is_crowded = dense.ways > 1 && self.has_crowded_rows(self.rows);
+        let order = if is_crowded { Order::ByRows } else { Order::ByColumns };
         let mut scratch = B::Parts::scratch();
         let mut tables = [B::table(), B::table()];
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let rows = &mut rows[..self.rows];
         self.row.places(1, 0, rows);
-        self.column.places(1, 0, columns);
         let mut ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             let mut first = 0;
             while first < self.columns {
-                let left = self.columns - first;
+                let left = dense.columns - first % dense.columns;
                 let count =
                     if left < panel.columns + B::Parts::COLUMNS { left } else { panel.columns };
                 let blocks =
                     rows.len().div_ceil(B::Parts::ROWS) * count.div_ceil(B::Parts::COLUMNS);
                 // What is left with the last panel is one of its own there.
                 ahead.start(rows.len() * count.div_ceil(panel.columns), blocks);
-                // SAFETY: what was made before is of the strip, which can be written.
-                let memory =
-                    unsafe { lines.room::<B::Vector>(destination.wrapping_add(first * column)) };
+                let columns = &mut columns[..count];
+                self.column.places(1, first, &mut columns[..dense.ways]);
+                let mut memory = std::ptr::null_mut::<u8>();
+                for (way, lines) in lines.iter_mut().enumerate() {
+                    let to = destination.wrapping_add(columns[way]);
+                    // SAFETY: what was made before is of the strip, which can be written.
+                    let room = unsafe { lines.room::<B::Vector>(to) };
+                    if way == 0 {
+                        memory = room;
+                    }
+                    let mut place = room.addr().wrapping_sub(memory.addr());
+                    for start in columns[way..].iter_mut().step_by(dense.ways) {
+                        *start = place;
+                        place = place.wrapping_add(column);
+                    }
+                }
                 // SAFETY: all rows of some columns, a block of them at least, to memory that has room for
                 // them.
                 unsafe {
                     transpose_panel::<B::Parts, _, _>(
                         &*rows,
-                        &columns[..count],
-                        Order::ByColumns,
+                        columns,
+                        order,
                         &mut IntoCaches(&mut ahead),
                         &mut scratch,
                         source.wrapping_add(first * B::WIDTH),
@@ -132,12 +193,16 @@ impl Matrix {
                     );
                 };
                 ahead.finish::<B>();
-                // SAFETY: so many bytes have been made, no more than there is room for.
-                unsafe { lines.made::<B::Vector>(count * column) };
+                for lines in &mut *lines {
+                    // SAFETY: so many bytes have been made, no more than there is room for.
+                    unsafe { lines.made::<B::Vector>(count / dense.ways * column) };
+                }
                 first += count;
             }
         }
-        // SAFETY: as above, of the last ones.
-        unsafe { lines.finish::<B::Vector>() };
+        for lines in lines {
+            // SAFETY: as above, of the last ones.
+            unsafe { lines.finish::<B::Vector>() };
+        }
     }
 }

@@ -393,7 +393,7 @@ impl Matrix {
     /// Whether so many rows are such multiples of powers of two apart that L2 has no room for a line of each: what is
     /// fetched of them is gone before all lines beside it have been read.
     #[inline(always)]
-    fn has_crowded_rows(&self, count: usize) -> bool {
+    pub(super) fn has_crowded_rows(&self, count: usize) -> bool {
         let Strip { core, .. } = self.others;
         core.has_few_ways() && self.row.crowd(count, core.l2_sets()) > ROOM
     }

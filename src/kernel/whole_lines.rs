@@ -29,8 +29,11 @@ pub(super) const ROOM: usize = 16 << 10;
 /// Lines are streamed once there are so many bytes of them.
 const ENOUGH: usize = 2048;
 
-/// The memory: room for rows, what is left of others, and lines of which they have a part.
-pub(super) type Memory = MaybeUninit<CacheLines<{ (ROOM + ENOUGH) / LINE + 2 }>>;
+/// Beside rows there is room for what is left of others, and for lines of which they have a part.
+pub(super) const BESIDE: usize = ENOUGH + 2 * LINE;
+
+/// The memory.
+pub(super) type Memory = MaybeUninit<CacheLines<{ (ROOM + BESIDE) / LINE }>>;
 
 /// What has been made and is not streamed yet.
 pub(super) struct WholeLines {
@@ -46,11 +49,16 @@ impl WholeLines {
     /// Nothing, for that memory.
     #[inline(always)]
     pub(super) fn new(memory: &mut Memory) -> Self {
-        let line = std::ptr::null_mut();
-        Self { memory: memory.as_mut_ptr().cast(), filled: 0, others: 0, line }
+        Self::at(memory.as_mut_ptr().cast())
     }
 
-    /// Where rows are to be made that belong at `to`, up to [`ROOM`] bytes. If these do not
+    /// The same for memory of [`BESIDE`] bytes more than are made at once, from where a line begins.
+    #[inline(always)]
+    pub(super) fn at(memory: *mut u8) -> Self {
+        Self { memory, filled: 0, others: 0, line: std::ptr::null_mut() }
+    }
+
+    /// Where rows are to be made that belong at `to`, as many bytes as there is room for. If these do not
     /// go on with those before them, all of these are written.
     ///
     /// # Safety
@@ -72,7 +80,7 @@ impl WholeLines {
     ///
     /// # Safety
     ///
-    /// They have, are [`ROOM`] at most and can be written where they belong, and so can what was
+    /// They have, there is room for them and they can be written where they belong, and so can what was
     /// made before. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn made<V: Vector>(&mut self, bytes: usize) {
