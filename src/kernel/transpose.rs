@@ -5,8 +5,8 @@
 use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::dense::dense;
 use super::few::{few, is_of_words};
-use super::matrix::{MAX_LANES, Matrix};
-use super::turn::{InMemory, Lines, Squares, Vectors, Whole};
+use super::matrix::{Block, MAX_LANES, Matrix};
+use super::turn::{InMemory, Lines, Squares, StoredLines, Vectors, Whole};
 use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
 use super::{Place, Run, Strip, scalar};
 
@@ -210,6 +210,20 @@ impl Matrix {
         lanes <= MAX_LANES && self.rows.min(self.columns) >= lanes
     }
 
+    /// Whether blocks of whole lines do not do much more twice at the end of rows and columns than those of so many
+    /// elements, and are larger.
+    #[inline(always)]
+    fn is_worth_lines<B: Block>(&self, lanes: usize) -> bool {
+        let is_little = |count: usize, size: usize| {
+            let (by_lines, by_vectors) =
+                (count.next_multiple_of(size), count.next_multiple_of(lanes));
+            count >= size && by_lines - by_vectors <= count / 8
+        };
+        B::ROWS * B::COLUMNS > lanes * lanes
+            && is_little(self.rows, B::ROWS)
+            && is_little(self.columns, B::COLUMNS)
+    }
+
     /// Transposes each matrix of the strip, all of which are narrow.
     ///
     /// # Safety
@@ -262,6 +276,18 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
+        if !STREAM
+            && self.is_worth_lines::<StoredLines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(LANES)
+        {
+            // SAFETY: by the contract of this function; there are as many rows and columns as a block has.
+            return unsafe {
+                self.transpose_all::<StoredLines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(
+                    strip,
+                    source,
+                    destination,
+                );
+            };
+        }
         // SAFETY: by the contract of this function.
         unsafe {
             self.transpose_by::<

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 
 use super::ahead;
 use super::carry::{CacheLines, copy_line};
+use super::crowded::L1_SETS;
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::places::Starts;
 use super::vector::{LINE, Vector, load_row, put, weave};
@@ -125,8 +126,80 @@ impl<
     }
 }
 
-/// The same of as many rows and columns as a line of cache has elements, or a vector if those are more, which are
-/// streamed.
+/// The same of as many rows and columns as a line of cache has elements, or a vector if those are more, so that each line
+/// is visited once: the parts of a line that are vectors may be far from it in time otherwise.
+pub(super) struct StoredLines<
+    V,
+    M,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+>(PhantomData<(V, M)>);
+
+/// How many elements of so many bytes a line has, or a vector if it has more.
+const fn line_or_vector(width: usize, lanes: usize) -> usize {
+    let line = LINE / width;
+    if line > lanes { line } else { lanes }
+}
+
+impl<
+    V: Vector,
+    M: InMemory,
+    const LANES: usize,
+    const BITS: u32,
+    const WIDTH: usize,
+    const WAYS: usize,
+    const PART: u32,
+> Block for StoredLines<V, M, LANES, BITS, WIDTH, WAYS, PART>
+{
+    const ROWS: usize = line_or_vector(WIDTH * M::DESTINATION_TIMES * WAYS, LANES);
+    const COLUMNS: usize = line_or_vector(WIDTH * M::SOURCE_TIMES, LANES);
+    const WIDTH: usize = WIDTH * M::SOURCE_TIMES;
+    const WAYS: usize = WAYS;
+    const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
+
+    type Vector = V;
+
+    type Scratch = ();
+    fn scratch() {}
+
+    #[inline(always)]
+    unsafe fn transpose<R: Starts, L: ahead::Lines>(
+        rows: R,
+        columns: &[usize],
+        source: *const u8,
+        destination: *mut u8,
+        _: bool,
+        ahead: L,
+        (): &mut (),
+    ) {
+        let (down, along) = const { (Self::ROWS / LANES, Self::COLUMNS / LANES) };
+        // Lines of the columns are finished soon; but those of rows where a set of L1 has no room for all of them.
+        let is_crowded = rows.at(1).wrapping_sub(rows.at(0)).is_multiple_of(L1_SETS);
+        for number in 0..down * along {
+            let (row, column) = if is_crowded {
+                (number / along * LANES, number % along * LANES)
+            } else {
+                (number % down * LANES, number / down * LANES)
+            };
+            // SAFETY: a part of the rows and columns.
+            unsafe {
+                transpose_vectors::<V, M, LANES, BITS, WIDTH, WAYS, PART, false, R, L>(
+                    rows.part(row, LANES),
+                    &columns[column..column + LANES],
+                    source.wrapping_add(column * <Self as Block>::WIDTH),
+                    destination.wrapping_add(row * Self::DESTINATION_WIDTH),
+                    false,
+                    ahead,
+                );
+            };
+        }
+    }
+}
+
+/// The same, streamed.
 pub(super) struct Lines<
     V,
     M,
