@@ -735,6 +735,50 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_words_that_follow_each_other_are_fetched_by_their_elements() {
+        use crate::cpu::Core;
+        use crate::kernel::{portable, turn};
+        type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        // Words of two rows of 200 bytes, 40 words in a line, and two lines that are one matrix.
+        let strip = Strip {
+            lines: 2,
+            source_line: 100_000,
+            destination_line: 80 * 4,
+            blocks: 40,
+            source_step: 200,
+            destination_step: 8,
+            rows: 2,
+            row_stride: 10_000,
+            columns: 50,
+            column_stride: 1 << 12,
+            core: Core::Zen3,
+            ..Strip::default()
+        };
+        let matrix = Matrix::new(&strip, 4, 1);
+        assert_eq!((matrix.rows, matrix.others.lines), (160, 1));
+        let panel = |rows| Panel { rows, columns: 50 };
+        assert!(NextPanel::has_pieces::<Lines>(&matrix, panel(80)));
+        assert!(!NextPanel::has_pieces::<Lines>(&matrix, panel(96)));
+        let fetched = |next_rows: Range<usize>| {
+            let mut ahead = NextPanel::new(&matrix);
+            let (next, next_bytes) = (std::ptr::without_provenance(1 << 30), 200);
+            ahead.set_out::<Lines>(&Way { rows: 0, blocks: 0, next, next_bytes, next_rows });
+            let mut found = Vec::new();
+            while ahead.rows_left > 0 {
+                found.push(ahead.next::<Lines>().addr() - (1 << 30) - (LINE - 1));
+            }
+            found
+        };
+        // Ten rows of either element one behind the other, in the second line.
+        let of_element = |first: usize| (first..first + 2000).step_by(256);
+        let expected: Vec<usize> = [104_000, 114_000].into_iter().flat_map(of_element).collect();
+        assert_eq!(fetched(120..140), expected);
+        // From one line to the next each row by itself.
+        let rows = [7800, 17_800, 100_000, 110_000];
+        assert_eq!(fetched(78..82), rows);
+    }
+
+    #[test]
     fn lines_of_pieces_are_told_apart_in_either_way() {
         let starts = [10_000, 30_000, 20_000, 50_000];
         let pieces = starts.map(std::ptr::without_provenance::<u8>);

@@ -1043,6 +1043,28 @@ fn columns_at_powers_of_two_are_the_same_in_runs() {
             check(&mut random, "columns in runs", op, strip, [from, 0]);
         }
     }
+    // Words of several rows, those of each element one behind the other.
+    for (bits, width, columns) in [(8, 1, 64), (8, 1, 100), (16, 2, 70), (16, 2, 32)] {
+        let row = columns * width;
+        let strip = Strip {
+            lines: 2,
+            source_line: 150 * row,
+            destination_line: 600,
+            blocks: 150,
+            source_step: row,
+            destination_step: 4,
+            rows: 4 / width,
+            row_stride: 300 * row,
+            columns,
+            column_stride: 4096,
+            core: Core::Zen3,
+            ..Strip::default()
+        };
+        let strips = [strip, Strip { destination_line: 640, ..strip }];
+        for strip in strips {
+            check(&mut random, "words in runs", transpose(bits), strip, [5, 0]);
+        }
+    }
 }
 
 /// Columns that follow each other and begin anywhere, of matrices that go on and of such that do not: all rows of some
@@ -1087,6 +1109,44 @@ fn columns_that_follow_each_other_are_the_same() {
             };
             let places = [random.below(64), random.below(64)];
             check(&mut random, &format!("columns in a row {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Columns of words, which follow those of the same element: in one stretch for each of these, or in several that go on with
+/// each other or not.
+#[test]
+fn columns_of_words_that_follow_each_other_are_the_same() {
+    let mut random = Random(19);
+    for (bits, width) in [(8, 1), (16, 2)] {
+        for number in 0..60 {
+            let ways = 4 / width;
+            let rows = 48 / width + random.below(200);
+            let column = rows * width;
+            let [lanes, groups] = [16 + random.below(120), 1 + random.below(3)];
+            let stretch = lanes * column;
+            let way = groups * stretch + random.pick(&[0, 5 * width]);
+            let row = groups * lanes * ways * width;
+            // Sometimes more rows share a set of L2 than it has room for.
+            let row_stride =
+                if number % 20 == 0 { 1 << 15 } else { row + random.pick(&[0, 4, 64]) };
+            let strip = Strip {
+                lines: lanes,
+                source_line: ways * width,
+                destination_line: column,
+                blocks: groups,
+                source_step: lanes * ways * width,
+                destination_step: random.pick(&[stretch, stretch, ways * way]),
+                rows,
+                row_stride,
+                columns: ways,
+                column_stride: way,
+                core: random.pick(&[Core::Intel, Core::Zen3, Core::Zen5]),
+                ..Strip::default()
+            };
+            let places = [random.below(64), random.below(64)];
+            let op = BlockOp::Transpose { bits };
+            check(&mut random, &format!("columns of words in a row {number}"), op, strip, places);
         }
     }
 }

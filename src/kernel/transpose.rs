@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::{Algorithm, InstructionSet, shorter};
+use super::crowded::{L1_SETS, ROOM};
 use super::dense::dense;
 use super::few::{few, is_of_words};
 use super::matrix::{Block, MAX_LANES, Matrix};
@@ -210,8 +211,8 @@ impl Matrix {
         lanes <= MAX_LANES && self.rows.min(self.columns) >= lanes
     }
 
-    /// Whether blocks of whole lines do not do much more twice at the end of rows and columns than those of so many
-    /// elements, and are larger.
+    /// Whether blocks of whole lines are larger than those of so many elements, and do not do much more twice at the end
+    /// of rows and columns. Of both sides whose lines share few sets, fewer at a time are better.
     #[inline(always)]
     fn is_worth_lines<B: Block>(&self, lanes: usize) -> bool {
         let is_little = |count: usize, size: usize| {
@@ -219,7 +220,9 @@ impl Matrix {
                 (count.next_multiple_of(size), count.next_multiple_of(lanes));
             count >= size && by_lines - by_vectors <= count / 8
         };
+        let is_crowded = || self.is_crowded::<B>() && self.row.crowd(B::ROWS, L1_SETS) > ROOM;
         B::ROWS * B::COLUMNS > lanes * lanes
+            && !is_crowded()
             && is_little(self.rows, B::ROWS)
             && is_little(self.columns, B::COLUMNS)
     }
