@@ -389,7 +389,7 @@ impl FollowsPanels for NextPanel {
             && joined.has(way.next_rows.clone(), self.bytes)
         {
             self.bytes = self.rows_left.div_ceil(joined.ways) * joined.step;
-            self.rows_left = joined.ways;
+            self.rows_left = joined.ways.min(self.rows_left);
         }
         self.at = 0;
     }

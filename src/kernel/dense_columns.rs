@@ -1,7 +1,7 @@
 //! Columns that follow each other in the destination and are no whole lines of the caches, streamed.
 //!
-//! A block of rows has parts of lines of each column. So all rows of some columns are turned in memory that L1 holds, one
-//! column behind the other, and go from there to the destination by whole lines (`whole_lines.rs`):
+//! A block of rows has parts of lines of each column. So all rows of some columns are turned in memory that the near caches
+//! hold, one column behind the other, and go from there to the destination by whole lines (`whole_lines.rs`):
 //!
 //! ```text
 //! lines in the destination   |       |       |       |
@@ -24,7 +24,7 @@ use super::matrix::{
 };
 use super::places::Split;
 use super::vector::{LINE, Vector};
-use super::whole_lines::{BESIDE, ROOM, WholeLines};
+use super::whole_lines::{BESIDE, Memory, ROOM, WholeLines};
 use super::{Place, Strip, scalar};
 
 /// Fewer bytes of columns that follow each other are not worth putting lines together.
@@ -36,11 +36,11 @@ const PLACES: usize = LINES_ALONG * LINE / 4;
 /// The elements of a word at most.
 const MOST_WAYS: usize = 4;
 
-/// What columns of words are made in, which L2 holds, and of each row so many lines at a time.
+/// What columns of words are made in, which L2 holds, and of each row so many lines at a time, at least and at most.
 const ROOM_OF_WORDS: usize = 64 << 10;
 const LEAST_LINES_OF_WORDS: usize = 2;
 const MOST_LINES_OF_WORDS: usize = 4;
-type Memory = MaybeUninit<CacheLines<{ (ROOM_OF_WORDS + MOST_WAYS * BESIDE) / LINE }>>;
+type MemoryOfWords = MaybeUninit<CacheLines<{ (ROOM_OF_WORDS + MOST_WAYS * BESIDE) / LINE }>>;
 
 /// So many lines of each row are read at a time at least, where vectors are shorter than a line, and where they are one.
 const LEAST_LINES: [usize; 2] = [1, 3];
@@ -109,11 +109,16 @@ impl Matrix {
         }
         let Split { block: ways, step, group, .. } = self.column;
         let columns = ways.saturating_mul(group).min(self.columns);
-        let are_words = B::Vector::BYTES < LINE
+        let are_words = const { Self::may_be_words::<B>() }
             && ways.checked_mul(B::WIDTH) == Some(size_of::<u32>())
             && columns.is_multiple_of(ways)
             && self.columns.is_multiple_of(columns);
         (are_words && step == column).then_some(Dense { ways, columns })
+    }
+
+    /// Whether the columns of such blocks may be those of words of several.
+    const fn may_be_words<B: StreamedBlock>() -> bool {
+        B::WIDTH < size_of::<u32>() && B::Vector::BYTES < LINE
     }
 
     /// Whether columns of so many bytes follow each other.
@@ -139,8 +144,14 @@ impl Matrix {
         let column = self.rows * B::DESTINATION_WIDTH;
         let Some(dense) = self.dense_columns::<B>() else { return };
         let panel = Panel { rows: self.rows, columns: self.columns_made::<B>(dense.ways) };
-        let mut memory: Memory = MaybeUninit::uninit();
-        let memory = memory.as_mut_ptr().cast::<u8>();
+        // Of these two there is one.
+        let (mut of_words, mut of_one): (MemoryOfWords, Memory) =
+            (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let memory: *mut u8 = if const { Self::may_be_words::<B>() } {
+            of_words.as_mut_ptr().cast()
+        } else {
+            of_one.as_mut_ptr().cast()
+        };
         let pitch = whole(ROOM_OF_WORDS / dense.ways, LINE) + BESIDE;
         let mut lines: [_; MOST_WAYS] =
             std::array::from_fn(|way| WholeLines::at(memory.wrapping_add(way * pitch)));
@@ -161,8 +172,10 @@ impl Matrix {
                     if left < panel.columns + B::Parts::COLUMNS { left } else { panel.columns };
                 let blocks =
                     rows.len().div_ceil(B::Parts::ROWS) * count.div_ceil(B::Parts::COLUMNS);
-                // What is left with the last panel is one of its own there.
-                ahead.start(rows.len() * count.div_ceil(panel.columns), blocks);
+                // It goes on through all columns, in panels of its own.
+                let panels =
+                    (first + count).div_ceil(panel.columns) - first.div_ceil(panel.columns);
+                ahead.start(rows.len() * panels, blocks);
                 let columns = &mut columns[..count];
                 self.column.places(1, first, &mut columns[..dense.ways]);
                 let mut memory = std::ptr::null_mut::<u8>();

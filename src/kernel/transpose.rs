@@ -279,7 +279,9 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
+        // Narrower elements have squares of lines of their own.
         if !STREAM
+            && WIDTH >= 4
             && self.is_worth_lines::<StoredLines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(LANES)
         {
             // SAFETY: by the contract of this function; there are as many rows and columns as a block has.

@@ -176,7 +176,7 @@ impl<
         (): &mut (),
     ) {
         let (down, along) = const { (Self::ROWS / LANES, Self::COLUMNS / LANES) };
-        // Lines of the columns are finished soon; but those of rows where a set of L1 has no room for all of them.
+        // Lines of the columns are finished soon; but those of rows where all of them share one set of L1.
         let is_crowded = rows.at(1).wrapping_sub(rows.at(0)).is_multiple_of(L1_SETS);
         for number in 0..down * along {
             let (row, column) = if is_crowded {

@@ -1,6 +1,6 @@
 //! Rows that follow each other in memory and begin anywhere, streamed by whole lines of the caches.
 //!
-//! They are made one behind the other in memory that L1 holds, as far from the beginning of a line as
+//! They are made one behind the other in memory that the near caches hold, as far from the beginning of a line as
 //! where they belong. From there whole lines go to their places, and what is left goes to the
 //! beginning, for the next rows to go on with:
 //!
@@ -23,7 +23,7 @@ use super::carry::{CacheLines, copy_line};
 use super::scalar;
 use super::vector::{LINE, Vector};
 
-/// So many bytes are made at once at most.
+/// So many bytes are made at once at most, but by who has memory of another size.
 pub(super) const ROOM: usize = 16 << 10;
 
 /// Lines are streamed once there are so many bytes of them.

@@ -166,8 +166,9 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         (moved / wide(n)?).checked_mul(wide(n.checked_next_multiple_of(size)?)?)
     };
     let moved = by_squares(by_squares(moved, rows)?, columns)?;
-    // Shorter vectors make whole lines of words.
-    let reads_lines = width == 4 && stores.tier.vector_bytes() < LINE;
+    // Shorter vectors go by whole lines of words, but where both sides share few sets.
+    let reads_lines =
+        width == 4 && stores.tier.vector_bytes() < LINE && !is_crowded(strip.column_stride, width);
     let times = if stays && is_crowded(strip.row_stride, width) {
         if reads_lines { 3 } else { 5 }
     } else if stays && is_crowded(strip.column_stride, width) {
