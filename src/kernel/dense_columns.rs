@@ -142,7 +142,10 @@ impl Matrix {
         const { assert!(B::WIDTH <= LINE, "a line has elements") };
         const { assert!(size_of::<B::Table>() >= PLACES * size_of::<usize>(), "room for rows") };
         let column = self.rows * B::DESTINATION_WIDTH;
-        let Some(dense) = self.dense_columns::<B>() else { return };
+        let Some(dense) = self.dense_columns::<B>() else {
+            debug_assert!(false, "no columns that follow each other");
+            return;
+        };
         let panel = Panel { rows: self.rows, columns: self.columns_made::<B>(dense.ways) };
         // Of these two there is one.
         let (mut of_words, mut of_one): (MemoryOfWords, Memory) =

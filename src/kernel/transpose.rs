@@ -279,9 +279,8 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Narrower elements have squares of lines of their own.
-        if !STREAM
-            && WIDTH >= 4
+        // Longer vectors are lines, and narrower elements have squares of their own.
+        if const { !STREAM && WIDTH >= 4 && V::BYTES < LINE }
             && self.is_worth_lines::<StoredLines<V, M, LANES, BITS, WIDTH, WAYS, PART>>(LANES)
         {
             // SAFETY: by the contract of this function; there are as many rows and columns as a block has.
