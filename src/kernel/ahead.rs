@@ -271,7 +271,7 @@ pub(super) const PIECES: usize = 4;
 /// Rows that are fetched as if they were one, as they follow each other: all, or of each word's rows those of the same
 /// element.
 #[derive(Clone, Copy)]
-struct JoinedRows {
+struct FollowingRows {
     /// The elements of a word, or one.
     ways: usize,
     /// From a row to the one that follows it.
@@ -280,16 +280,16 @@ struct JoinedRows {
     count: usize,
 }
 
-impl JoinedRows {
+impl FollowingRows {
     /// Those of a matrix whose panels are so fetched. There are no pieces of rows that are shorter.
     #[inline(always)]
-    fn of(matrix: &Matrix) -> Option<JoinedRows> {
+    fn of(matrix: &Matrix) -> Option<FollowingRows> {
         let Matrix { row, rows, .. } = *matrix;
         let found = if row.is_even(rows) {
-            JoinedRows { ways: 1, step: row.stride, count: rows }
+            FollowingRows { ways: 1, step: row.stride, count: rows }
         } else if row.block <= PIECES {
             let count = row.block.saturating_mul(row.group).min(rows);
-            JoinedRows { ways: row.block, step: row.step, count }
+            FollowingRows { ways: row.block, step: row.step, count }
         } else {
             return None;
         };
@@ -309,7 +309,7 @@ impl JoinedRows {
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {
     row: Split,
-    joined: Option<JoinedRows>,
+    joined: Option<FollowingRows>,
     /// Where the first line of a row ends, in the first row of the matrix, and the bytes of each row.
     first_end: *const u8,
     bytes: usize,
@@ -327,7 +327,7 @@ impl NextPanel {
         panel.columns * B::WIDTH >= piece::<B>() * LINE || {
             let bytes = panel.columns.min(matrix.columns) * B::WIDTH;
             let rows = 0..panel.rows.min(matrix.rows);
-            JoinedRows::of(matrix).is_some_and(|joined| joined.has(rows, bytes))
+            FollowingRows::of(matrix).is_some_and(|joined| joined.has(rows, bytes))
         }
     }
 
@@ -335,7 +335,7 @@ impl NextPanel {
     pub(super) fn new(matrix: &Matrix) -> Self {
         Self {
             row: matrix.row,
-            joined: JoinedRows::of(matrix),
+            joined: FollowingRows::of(matrix),
             first_end: std::ptr::null(),
             bytes: 0,
             row_place: Cursor::default(),

@@ -220,10 +220,7 @@ impl<
     const PART: u32,
 > Block for Lines<V, M, LANES, BITS, WIDTH, WAYS, PART>
 {
-    const ROWS: usize = {
-        let line = LINE / (WIDTH * M::DESTINATION_TIMES);
-        if line > LANES { line } else { LANES }
-    };
+    const ROWS: usize = line_or_vector(WIDTH * M::DESTINATION_TIMES, LANES);
     const WIDTH: usize = WIDTH * M::SOURCE_TIMES;
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
