@@ -69,9 +69,34 @@ pub(super) trait Body {
     );
 }
 
-/// Makes [`Vector::compiled`] for an instruction set that has these features.
+/// What has a function of its own in each instruction set, though it is no strip: so much that going there is nothing
+/// beside it, and that having it wherever it is done would be most of what there is to compile.
+///
+/// # Safety
+///
+/// What it says of itself, on a CPU that has the instructions of `V`.
+pub(super) trait Apart {
+    unsafe fn run<V: Vector>(self);
+}
+
+/// Makes [`Vector::compiled`] and [`Vector::apart`] for an instruction set that has these features.
 macro_rules! compiled {
     ([$($feature:tt),*] ()) => {
+        #[inline(always)]
+        unsafe fn apart<A: $crate::kernel::algorithm::Apart>(what: A) {
+            /// # Safety
+            ///
+            /// What it says of itself; the CPU has these features.
+            #[inline(never)]
+            $(#[target_feature(enable = $feature)])*
+            unsafe fn apart<A: $crate::kernel::algorithm::Apart>(what: A) {
+                // SAFETY: the same contract; the vector needs the features of this function.
+                unsafe { what.run::<V>() };
+            }
+            // SAFETY: by the contract of this function.
+            unsafe { apart(what) };
+        }
+
         fn compiled<B: $crate::kernel::algorithm::Body>() -> $crate::kernel::Run {
             /// # Safety
             ///

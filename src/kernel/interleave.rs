@@ -4,13 +4,13 @@
 
 use std::mem::MaybeUninit;
 
-use super::algorithm::{Algorithm, shorter};
+use super::algorithm::{Algorithm, Apart, shorter};
 use super::carry::{CacheLines, Carry, Make, RUN, copy_line};
 use super::joined::{Joined, RunOp, SHORT};
 use super::packed_rows;
 use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
-use super::scalar::{self, from, to};
+use super::scalar::{self, Places, from, to};
 use super::vector::{
     LINE, STRAIGHT, Vector, load_end, load_row, load_short, store_row, stream_zeros, streams,
     streams_short, unweave, weave,
@@ -117,7 +117,7 @@ impl<
                 for part in (0..straight).step_by(V::BYTES) {
                     let to = to.wrapping_add(part * WAYS);
                     // SAFETY: a vector of each row, and their words.
-                    unsafe { interleave_one::<V, WAYS, BITS, MOST_FIRST>(&rows, at + part, to) };
+                    unsafe { rows.store_words::<V, BITS, MOST_FIRST>(at + part, true, to) };
                 }
                 rows.fetch::<V>(at, straight, ahead);
                 at += straight;
@@ -165,15 +165,12 @@ impl<
         for place in blocks::<STREAM>(strip, order, bytes * WAYS) {
             let (source, destination) = place.of(source, destination);
             let rows = Rows::<WAYS>::new(source, strip);
-            // SAFETY: a vector of each row.
-            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(0, full) };
-            // SAFETY: their words.
-            unsafe { store_row(&words, destination) };
+            // SAFETY: a vector of each row, and their words.
+            unsafe { rows.store_words::<V, BITS, MOST_FIRST>(0, full, destination) };
             if last > 0 {
+                let to = destination.wrapping_add(last * WAYS);
                 // SAFETY: as above, to the end of each row.
-                let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(last, full) };
-                // SAFETY: as above.
-                unsafe { store_row(&words, destination.wrapping_add(last * WAYS)) };
+                unsafe { rows.store_words::<V, BITS, MOST_FIRST>(last, full, to) };
             }
             // SAFETY: `pad` bytes follow the words of the block.
             unsafe { scalar::fill(destination.wrapping_add(bytes * WAYS), 0, strip.pad) };
@@ -210,7 +207,7 @@ impl<
                 let rows = Rows::<WAYS>::new(source, strip);
                 for at in (0..bytes).step_by(V::BYTES) {
                     // SAFETY: a vector of each row, of which none is missing.
-                    let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, true) };
+                    let words = unsafe { rows.words_here::<V, BITS, MOST_FIRST>(at, true) };
                     let to = destination.wrapping_add(at * WAYS);
                     for (row, words) in words.iter().enumerate() {
                         ahead.fetch_paced::<V>(rows.at(row, at));
@@ -292,21 +289,31 @@ impl<
         let rows = Rows::<WAYS>::new(source, strip);
         let last = bytes - V::BYTES;
         while at <= last {
-            // SAFETY: the bytes from `at` on are a vector at least, in
-            // each row, and so are their words.
-            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, full) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
                 rows.fetch_vectors::<V, STREAM>(at, ahead);
             }
             let to = destination.wrapping_add(at * WAYS);
-            for (i, word) in words.iter().enumerate() {
-                let to = to.wrapping_add(i * V::BYTES);
-                if stream {
-                    // SAFETY: as above; whole vectors from an aligned start.
-                    unsafe { word.stream(to) };
+            if is_apart(WAYS, BITS) && !stream {
+                // SAFETY: the bytes from `at` on are a vector at least, in each row, and so are
+                // their words.
+                unsafe { rows.store_words::<V, BITS, MOST_FIRST>(at, full, to) };
+            } else {
+                let words = if is_apart(WAYS, BITS) && full {
+                    // SAFETY: as above.
+                    unsafe { rows.words_here::<V, BITS, MOST_FIRST>(at, true) }
                 } else {
                     // SAFETY: as above.
-                    unsafe { word.store(to) };
+                    unsafe { rows.words::<V, BITS, MOST_FIRST>(at, full) }
+                };
+                for (i, word) in words.iter().enumerate() {
+                    let to = to.wrapping_add(i * V::BYTES);
+                    if stream {
+                        // SAFETY: as above; whole vectors from an aligned start.
+                        unsafe { word.stream(to) };
+                    } else {
+                        // SAFETY: as above.
+                        unsafe { word.store(to) };
+                    }
                 }
             }
             at += V::BYTES;
@@ -344,10 +351,9 @@ impl<
             return unsafe { Self::elements(&rest, source, destination) };
         }
         if !whole {
-            // SAFETY: the last bytes of the rows.
-            let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(last, full) };
-            // SAFETY: the words of these bytes.
-            unsafe { store_row(&words, destination.wrapping_add(last * WAYS)) };
+            let to = destination.wrapping_add(last * WAYS);
+            // SAFETY: the last bytes of the rows, and their words.
+            unsafe { rows.store_words::<V, BITS, MOST_FIRST>(last, full, to) };
         }
         // SAFETY: `pad` bytes follow the words of the block.
         unsafe { scalar::fill(end_of_words, 0, strip.pad) };
@@ -386,58 +392,100 @@ impl<
     }
 }
 
-/// Interleaves a vector of each row, from byte `at` on.
-///
-/// # Safety
-///
-/// No row is missing; this vector can be read in each, and its words be written.
-/// The CPU has `V`.
-#[inline(always)]
-unsafe fn interleave_one<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
-    rows: &Rows<WAYS>,
-    at: usize,
-    to: *mut u8,
-) {
-    // SAFETY: by the contract of this function.
-    let words = unsafe { rows.words::<V, BITS, MOST_FIRST>(at, true) };
-    // SAFETY: by the contract of this function.
-    unsafe { store_row(&words, to) };
+/// Whether a vector of each row is done [apart](Apart), but where whole lines are streamed: elements below a byte, of
+/// which many rows make a word.
+const fn is_apart(ways: usize, bits: u32) -> bool {
+    bits < 8 && ways > 8
 }
 
-/// The mirror of [`interleave_one`].
-///
-/// # Safety
-///
-/// The words of a vector of each row can be read, and be written there. The CPU
-/// has `V`.
-#[inline(always)]
-unsafe fn deinterleave_one<
-    V: Vector,
-    const WAYS: usize,
-    const BITS: u32,
-    const MOST_FIRST: bool,
->(
-    source: *const u8,
-    to: *mut u8,
-    row_stride: usize,
-) {
-    // SAFETY: by the contract of this function.
-    let words = unsafe { load_row::<V, WAYS>(source) };
-    for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate() {
-        // SAFETY: by the contract of this function.
-        unsafe { vector.store(to.wrapping_add(row.wrapping_mul(row_stride))) };
+/// Memory for a vector of each row, none of which is longer than a line.
+type Vectors<const WAYS: usize> = MaybeUninit<CacheLines<WAYS>>;
+
+/// [`Rows::store_words`] from the beginning of the rows.
+struct StoreWords<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> {
+    rows: Rows<WAYS>,
+    words: *mut u8,
+}
+
+impl<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> Apart
+    for StoreWords<WAYS, BITS, MOST_FIRST>
+{
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // By cases, so that no row is looked for where none is missing.
+        let words = if self.rows.count == WAYS {
+            // SAFETY: by the contract of that function.
+            unsafe { self.rows.words_here::<V, BITS, MOST_FIRST>(0, true) }
+        } else {
+            // SAFETY: as above.
+            unsafe { self.rows.words_here::<V, BITS, MOST_FIRST>(0, false) }
+        };
+        // SAFETY: as above.
+        unsafe { store_row(&words, self.words) };
     }
 }
 
-/// [`weave`], of rows of any elements.
+/// [`store_rows_of_words`].
+struct StoreRows<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> {
+    words: *const u8,
+    count: usize,
+    rows: Places<*mut u8>,
+}
+
+impl<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> Apart
+    for StoreRows<WAYS, BITS, MOST_FIRST>
+{
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        // SAFETY: by the contract of that function.
+        let words = unsafe { load_row::<V, WAYS>(self.words) };
+        let made = unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words);
+        if self.count == WAYS {
+            // SAFETY: by the contract of that function.
+            unsafe { store_vectors(&made, WAYS, self.rows) };
+        } else {
+            // SAFETY: as above.
+            unsafe { store_vectors(&made, self.count, self.rows) };
+        }
+    }
+}
+
+/// Stores the first vectors of some, each to a place.
+///
+/// # Safety
+///
+/// They can be written.
+#[inline(always)]
+unsafe fn store_vectors<V: Vector, const COUNT: usize>(
+    vectors: &[V; COUNT],
+    count: usize,
+    destination: Places<*mut u8>,
+) {
+    for (i, vector) in vectors.iter().enumerate() {
+        // No loop that ends early: it is not unrolled, and then the vectors are in memory.
+        if i < count {
+            let to = destination.first.wrapping_add(i.wrapping_mul(destination.stride));
+            // SAFETY: one of these places.
+            unsafe { vector.store(to) };
+        }
+    }
+}
+
+/// Words of rows, a vector of each.
 #[inline(always)]
 fn weave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
     rows: [V; WAYS],
 ) -> [V; WAYS] {
-    if BITS < 8 {
-        return packed_rows::weave::<V, WAYS, BITS, MOST_FIRST>(rows);
+    if BITS >= 8 {
+        return weave::<V, WAYS, BITS>(rows);
     }
-    weave::<V, WAYS, BITS>(rows)
+    let mut memory = Vectors::<WAYS>::uninit();
+    let memory = memory.as_mut_ptr().cast::<u8>();
+    // SAFETY: there is room for as many vectors.
+    unsafe { store_row(&rows, memory) };
+    let rows = Rows::<WAYS> { first: memory, stride: V::BYTES, count: WAYS };
+    // SAFETY: these rows, none of which is missing.
+    unsafe { rows.words::<V, BITS, MOST_FIRST>(0, true) }
 }
 
 /// [`unweave`], of rows of any elements.
@@ -451,12 +499,63 @@ fn unweave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST:
     unweave::<V, WAYS, BITS>(words)
 }
 
+/// A vector of each row, of the words at a place.
+///
+/// # Safety
+///
+/// As many vectors of words can be read there. The CPU has `V`.
+#[inline(always)]
+unsafe fn rows_of_words<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
+    words: *const u8,
+) -> [V; WAYS] {
+    if !is_apart(WAYS, BITS) {
+        // SAFETY: by the contract of this function.
+        return unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(words) });
+    }
+    let mut memory = Vectors::<WAYS>::uninit();
+    let made = memory.as_mut_ptr().cast::<u8>();
+    let rows = to(made, V::BYTES);
+    // SAFETY: by the contract of this function, to where there is room for a vector of each row.
+    unsafe { V::apart(StoreRows::<WAYS, BITS, MOST_FIRST> { words, count: WAYS, rows }) };
+    // SAFETY: these have been made.
+    unsafe { load_row::<V, WAYS>(made) }
+}
+
+/// Stores a vector of so many rows, the first ones, of the words at a place.
+///
+/// # Safety
+///
+/// Their words can be read, and they be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn store_rows_of_words<
+    V: Vector,
+    const WAYS: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    words: *const u8,
+    count: usize,
+    rows: Places<*mut u8>,
+) {
+    if is_apart(WAYS, BITS) {
+        // SAFETY: by the contract of this function.
+        unsafe { V::apart(StoreRows::<WAYS, BITS, MOST_FIRST> { words, count, rows }) };
+        return;
+    }
+    // SAFETY: by the contract of this function.
+    let words = unsafe { load_row::<V, WAYS>(words) };
+    let made = unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words);
+    // SAFETY: by the contract of this function.
+    unsafe { store_vectors(&made, count, rows) };
+}
+
 /// The bytes of so many columns of a row, which fill bytes.
 const fn row_bytes(columns: usize, bits: u32) -> usize {
     if bits < 8 { columns * bits as usize / 8 } else { columns * (bits as usize / 8) }
 }
 
 /// The rows of a block, of which the last ones may be missing.
+#[derive(Clone, Copy)]
 pub(super) struct Rows<const WAYS: usize> {
     first: *const u8,
     stride: usize,
@@ -546,12 +645,59 @@ impl<const WAYS: usize> Rows<WAYS> {
         at: usize,
         full: bool,
     ) -> [V; WAYS] {
+        if !is_apart(WAYS, BITS) {
+            // SAFETY: by the contract of this function.
+            return unsafe { self.words_here::<V, BITS, MOST_FIRST>(at, full) };
+        }
+        let mut memory = Vectors::<WAYS>::uninit();
+        let made = memory.as_mut_ptr().cast::<u8>();
+        // SAFETY: by the contract of this function, to where there is room for the words.
+        unsafe { self.store_words::<V, BITS, MOST_FIRST>(at, full, made) };
+        // SAFETY: these have been made.
+        unsafe { load_row::<V, WAYS>(made) }
+    }
+
+    /// The same, never [apart](is_apart).
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn words_here<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+        &self,
+        at: usize,
+        full: bool,
+    ) -> [V; WAYS] {
         if BITS < 8 {
             // SAFETY: by the contract of this function.
             return unsafe { packed_rows::words::<V, WAYS, BITS, MOST_FIRST>(self, at, full) };
         }
         // SAFETY: by the contract of this function.
         weave::<V, WAYS, BITS>(unsafe { self.load::<V, WAYS>(0, at, full) })
+    }
+
+    /// Stores these words.
+    ///
+    /// # Safety
+    ///
+    /// As there, and they can be written.
+    #[inline(always)]
+    unsafe fn store_words<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+        &self,
+        at: usize,
+        full: bool,
+        to: *mut u8,
+    ) {
+        if is_apart(WAYS, BITS) {
+            let rows = Rows { first: self.at(0, at), ..*self };
+            // SAFETY: by the contract of this function.
+            unsafe { V::apart(StoreWords::<WAYS, BITS, MOST_FIRST> { rows, words: to }) };
+            return;
+        }
+        // SAFETY: by the contract of this function.
+        let words = unsafe { self.words_here::<V, BITS, MOST_FIRST>(at, full) };
+        // SAFETY: by the contract of this function.
+        unsafe { store_row(&words, to) };
     }
 
     /// A vector of each of so many rows, from that one and from byte `at` of it on; of a missing row,
@@ -629,15 +775,14 @@ impl<
         let joined = || Joined::new(strip, Self::op(), WIDTH, LINE, destination);
         if STREAM && !are_vectors {
             // With shorter vectors, parts of lines of several rows would be under way.
-            if V::BYTES == LINE
-                && WAYS <= rows::MOST
+            if const { V::BYTES == LINE && WAYS <= rows::MOST }
                 && let Some(rows) = JoinedRows::new::<WAYS>(strip, Self::op(), WIDTH, destination)
             {
                 // SAFETY: the same strip and op.
                 return unsafe { rows.run::<Self, V, WAYS>(strip, source, destination) };
             }
             // Each vector of a run takes words of all of them: too many but of two.
-            if WAYS == 2
+            if const { WAYS == 2 }
                 && let Some(joined) = joined()
             {
                 // SAFETY: the same strip and op.
@@ -758,9 +903,8 @@ impl<
                     for part in (0..straight).step_by(V::BYTES) {
                         let from = from.wrapping_add(part * WAYS);
                         let to = destination.wrapping_add(at + part);
-                        let stride = strip.row_stride;
                         // SAFETY: a vector of each row, and their words.
-                        unsafe { deinterleave_one::<V, WAYS, BITS, MOST_FIRST>(from, to, stride) };
+                        unsafe { Self::store_one::<V>(strip, from, to) };
                     }
                     ahead.fetch_bytes::<V, false>(from, straight * WAYS);
                     at += straight;
@@ -808,15 +952,9 @@ impl<
     /// Their words can be read, and they be written. The CPU has `V`.
     #[inline(always)]
     unsafe fn store_one<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        // SAFETY: the words of a vector of each row.
-        let words = unsafe { load_row::<V, WAYS>(source) };
-        for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate() {
-            if row < strip.rows {
-                let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
-                // SAFETY: a vector of a row.
-                unsafe { vector.store(to) };
-            }
-        }
+        let rows = to(destination, strip.row_stride);
+        // SAFETY: by the contract of this function.
+        unsafe { store_rows_of_words::<V, WAYS, BITS, MOST_FIRST>(source, strip.rows, rows) };
     }
 
     /// Streams the blocks of a strip that misses no row and whose rows are [`Self::AT_ONCE`] lines
@@ -868,9 +1006,7 @@ impl<
             if step < Self::AT_ONCE {
                 let source = source.wrapping_add(step * V::BYTES * WAYS);
                 // SAFETY: the words of a vector of each row.
-                *made = unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe {
-                    load_row::<V, WAYS>(source)
-                });
+                *made = unsafe { rows_of_words::<V, WAYS, BITS, MOST_FIRST>(source) };
                 ahead.fetch_paced::<V>(first.wrapping_add(step * V::BYTES));
                 // SAFETY: a vector of the first row.
                 unsafe { made[0].stream(destination.wrapping_add(step * V::BYTES)) };
@@ -934,8 +1070,7 @@ impl<
             // SAFETY: the words of the block, fewer than so many vectors have.
             unsafe { scalar::run(source, words, bytes * WAYS) };
             // SAFETY: so many vectors, none of which is longer than a line.
-            let rows =
-                unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(words) });
+            let rows = unsafe { rows_of_words::<V, WAYS, BITS, MOST_FIRST>(words) };
             for (row, vector) in rows.iter().enumerate() {
                 if row < strip.rows {
                     let mut made = CacheLines::<1>([[0; LINE]]);
@@ -997,8 +1132,6 @@ impl<
         loop {
             let (part, is_last) = if at < last { (at, false) } else { (last, true) };
             let from = source.wrapping_add(part * WAYS);
-            // SAFETY: the words of a vector of each row, at most up to their end.
-            let words = unsafe { load_row::<V, WAYS>(from) };
             if let (true, Some(ahead)) = (STREAM, ahead) {
                 if WAYS > 8 {
                     ahead.fetch_bytes::<V, STREAM>(from, WAYS * V::BYTES);
@@ -1009,20 +1142,27 @@ impl<
                 }
             }
             let to = destination.wrapping_add(part);
-            // No loop that ends early: it is not unrolled, and then the vectors are in memory.
-            for (row, vector) in unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words).iter().enumerate()
-            {
-                let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
-                if row >= strip.rows {
-                    continue;
-                }
-                if stream && (!is_last || at == last) {
-                    // SAFETY: these bytes of a row; whole vectors from an
-                    // aligned start.
-                    unsafe { vector.stream(to) };
-                } else {
-                    // SAFETY: these bytes of a row.
-                    unsafe { vector.store(to) };
+            let stream = stream && (!is_last || at == last);
+            if is_apart(WAYS, BITS) && !stream {
+                // SAFETY: the words of a vector of each row, at most up to their end, and these bytes of each row.
+                unsafe { Self::store_one::<V>(strip, from, to) };
+            } else {
+                // SAFETY: as above.
+                let rows = unsafe { rows_of_words::<V, WAYS, BITS, MOST_FIRST>(from) };
+                // No loop that ends early: it is not unrolled, and then the vectors are in memory.
+                for (row, vector) in rows.iter().enumerate() {
+                    let to = to.wrapping_add(row.wrapping_mul(strip.row_stride));
+                    if row >= strip.rows {
+                        continue;
+                    }
+                    if stream {
+                        // SAFETY: these bytes of a row; whole vectors from an
+                        // aligned start.
+                        unsafe { vector.stream(to) };
+                    } else {
+                        // SAFETY: these bytes of a row.
+                        unsafe { vector.store(to) };
+                    }
                 }
             }
             if is_last {
@@ -1140,7 +1280,7 @@ impl<
     #[inline(always)]
     unsafe fn made<V: Vector>(_: &Strip, source: *const u8) -> [V; WAYS] {
         // SAFETY: the words of a vector of each row.
-        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(source) })
+        unsafe { rows_of_words::<V, WAYS, BITS, MOST_FIRST>(source) }
     }
 }
 
@@ -1190,7 +1330,7 @@ impl<
     #[inline(always)]
     unsafe fn vectors<V: Vector>(source: *const u8) -> [V; WAYS] {
         // SAFETY: the words of a vector of each row.
-        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(source) })
+        unsafe { rows_of_words::<V, WAYS, BITS, MOST_FIRST>(source) }
     }
 
     #[inline(always)]
@@ -1208,6 +1348,7 @@ impl<
                 *vector = unsafe { load_end(source.wrapping_add(bytes), bytes - at) };
             }
         }
-        unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words)
+        // None of elements below a byte is made side by side with others.
+        unweave::<V, WAYS, BITS>(words)
     }
 }

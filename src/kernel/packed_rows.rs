@@ -46,19 +46,7 @@ pub(super) unsafe fn words<
     }
 }
 
-/// Words of `WAYS` rows, one of each column, of elements of `BITS` bits: [`vector::weave`] of such.
-#[inline(always)]
-pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
-    rows: [V; WAYS],
-) -> [V; WAYS] {
-    match BITS {
-        1 => weave_bytes::<V, WAYS, 8, 1, MOST_FIRST>(rows),
-        2 => weave_bytes::<V, WAYS, 4, 2, MOST_FIRST>(rows),
-        _ => weave_bytes::<V, WAYS, 2, 4, MOST_FIRST>(rows),
-    }
-}
-
-/// The inverse of [`weave`].
+/// The rows of words, a vector of each: the inverse of [`words`].
 #[inline(always)]
 pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
     words: [V; WAYS],
@@ -102,27 +90,6 @@ unsafe fn words_of<
     words_of_bytes::<V, WAYS, IN_BYTE>([a, b, c, d])
 }
 
-/// [`weave`], of rows of which so many fill a byte.
-#[inline(always)]
-fn weave_bytes<
-    V: Vector,
-    const WAYS: usize,
-    const IN_BYTE: usize,
-    const BITS: u32,
-    const MOST_FIRST: bool,
->(
-    rows: [V; WAYS],
-) -> [V; WAYS] {
-    let mut bytes = [[rows[0]; IN_BYTE]; 4];
-    for (byte, some) in bytes.iter_mut().enumerate() {
-        for (i, row) in some.iter_mut().enumerate() {
-            *row = rows[byte * IN_BYTE + i];
-        }
-        *some = bytes_of_rows::<V, IN_BYTE, BITS, MOST_FIRST>(*some);
-    }
-    words_of_bytes::<V, WAYS, IN_BYTE>(bytes)
-}
-
 /// A byte of the words of all columns, of as many rows as fill it.
 #[inline(always)]
 fn bytes_of_rows<V: Vector, const IN_BYTE: usize, const BITS: u32, const MOST_FIRST: bool>(
@@ -163,7 +130,7 @@ fn words_of_bytes<V: Vector, const WAYS: usize, const IN_BYTE: usize>(
     words
 }
 
-/// The inverse of [`weave_bytes`].
+/// The inverse of [`words_of`].
 #[inline(always)]
 fn unweave_bytes<
     V: Vector,

@@ -57,17 +57,18 @@ pub(super) unsafe fn run<A: ByTurns<WAYS>, V: Vector, const WAYS: usize>(
     source: *const u8,
     destination: *mut u8,
 ) -> bool {
+    // Some vectors of each row are made at once. With shorter ones than lines, parts of lines of several rows would be
+    // under way, or few lines of each.
+    if const { !AT_ONCE.is_multiple_of(WAYS) || A::TO_ROWS && V::BYTES < LINE } {
+        return false;
+    }
     let (row_stride, run_bytes) =
         if A::TO_ROWS { (strip.row_stride, row_bytes) } else { (0, row_bytes * WAYS) };
-    // With shorter vectors, parts of lines of several rows would be under way, or few lines of each.
-    let has_lines = !A::TO_ROWS || V::BYTES >= LINE;
     let is_whole = (WAYS == 1 || strip.rows == WAYS)
         && strip.pad == 0
         && row_bytes.is_multiple_of(V::BYTES)
         && streams::<V>(strip, destination, row_stride);
-    // Some vectors of each row are made at once.
-    let is_room = AT_ONCE.is_multiple_of(WAYS);
-    if !strip.pages_by_turns || !is_room || !has_lines || !is_whole {
+    if !strip.pages_by_turns || !is_whole {
         return false;
     }
     let distance = |step: usize| step.cast_signed().unsigned_abs();

@@ -25,7 +25,7 @@
 //! are within these, and one exchange puts them in order.
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use super::algorithm::Body;
+use super::algorithm::{Apart, Body};
 use super::{Run, Strip, packed_rows, scalar};
 use crate::cpu::Core;
 
@@ -45,6 +45,13 @@ pub(super) trait Vector: Copy {
 
     /// The function of a body, compiled with the instructions.
     fn compiled<B: Body>() -> Run;
+
+    /// Does something in a function of its own, compiled with the instructions.
+    ///
+    /// # Safety
+    ///
+    /// What it says of itself. The CPU has the instructions.
+    unsafe fn apart<A: Apart>(what: A);
 
     /// # Safety
     ///
