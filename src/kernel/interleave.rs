@@ -258,7 +258,7 @@ impl<
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the rows of the block.
             let rows = unsafe { Rows::<WAYS>::new(source, strip).load_short::<V>(bytes) };
-            let mut made = MaybeUninit::<CacheLines<WAYS>>::uninit();
+            let mut made = VectorOfEach::<WAYS>::uninit();
             let made = made.as_mut_ptr().cast::<u8>();
             // SAFETY: memory for as many vectors, none of which is longer than a line.
             unsafe { store_row(&weave_rows::<V, WAYS, BITS, MOST_FIRST>(rows), made) };
@@ -293,12 +293,12 @@ impl<
                 rows.fetch_vectors::<V, STREAM>(at, ahead);
             }
             let to = destination.wrapping_add(at * WAYS);
-            if is_apart(WAYS, BITS) && !stream {
+            if const { is_apart(WAYS, BITS) } && !stream {
                 // SAFETY: the bytes from `at` on are a vector at least, in each row, and so are
                 // their words.
                 unsafe { rows.store_words::<V, BITS, MOST_FIRST>(at, full, to) };
             } else {
-                let words = if is_apart(WAYS, BITS) && full {
+                let words = if const { is_apart(WAYS, BITS) } && full {
                     // SAFETY: as above.
                     unsafe { rows.words_here::<V, BITS, MOST_FIRST>(at, true) }
                 } else {
@@ -392,14 +392,14 @@ impl<
     }
 }
 
-/// Whether a vector of each row is done [apart](Apart), but where whole lines are streamed: elements below a byte, of
-/// which many rows make a word.
+/// Whether a vector of each row is done [apart](Apart): elements below a byte, of which many rows make a word. Where much
+/// is streamed it is done in place all the same, as its vectors need not be in memory first.
 const fn is_apart(ways: usize, bits: u32) -> bool {
     bits < 8 && ways > 8
 }
 
 /// Memory for a vector of each row, none of which is longer than a line.
-type Vectors<const WAYS: usize> = MaybeUninit<CacheLines<WAYS>>;
+type VectorOfEach<const WAYS: usize> = MaybeUninit<CacheLines<WAYS>>;
 
 /// [`Rows::store_words`] from the beginning of the rows.
 struct StoreWords<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> {
@@ -471,7 +471,7 @@ unsafe fn store_vectors<V: Vector, const COUNT: usize>(
     }
 }
 
-/// Words of rows, a vector of each.
+/// Words of rows, a vector of each; those of elements below a byte by way of memory, as they are wanted for what is short.
 #[inline(always)]
 fn weave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
     rows: [V; WAYS],
@@ -479,7 +479,7 @@ fn weave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: b
     if BITS >= 8 {
         return weave::<V, WAYS, BITS>(rows);
     }
-    let mut memory = Vectors::<WAYS>::uninit();
+    let mut memory = VectorOfEach::<WAYS>::uninit();
     let memory = memory.as_mut_ptr().cast::<u8>();
     // SAFETY: there is room for as many vectors.
     unsafe { store_row(&rows, memory) };
@@ -508,11 +508,11 @@ fn unweave_rows<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST:
 unsafe fn rows_of_words<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(
     words: *const u8,
 ) -> [V; WAYS] {
-    if !is_apart(WAYS, BITS) {
+    if const { !is_apart(WAYS, BITS) } {
         // SAFETY: by the contract of this function.
         return unweave_rows::<V, WAYS, BITS, MOST_FIRST>(unsafe { load_row::<V, WAYS>(words) });
     }
-    let mut memory = Vectors::<WAYS>::uninit();
+    let mut memory = VectorOfEach::<WAYS>::uninit();
     let made = memory.as_mut_ptr().cast::<u8>();
     let rows = to(made, V::BYTES);
     // SAFETY: by the contract of this function, to where there is room for a vector of each row.
@@ -537,7 +537,7 @@ unsafe fn store_rows_of_words<
     count: usize,
     rows: Places<*mut u8>,
 ) {
-    if is_apart(WAYS, BITS) {
+    if const { is_apart(WAYS, BITS) } {
         // SAFETY: by the contract of this function.
         unsafe { V::apart(StoreRows::<WAYS, BITS, MOST_FIRST> { words, count, rows }) };
         return;
@@ -555,7 +555,6 @@ const fn row_bytes(columns: usize, bits: u32) -> usize {
 }
 
 /// The rows of a block, of which the last ones may be missing.
-#[derive(Clone, Copy)]
 pub(super) struct Rows<const WAYS: usize> {
     first: *const u8,
     stride: usize,
@@ -645,11 +644,11 @@ impl<const WAYS: usize> Rows<WAYS> {
         at: usize,
         full: bool,
     ) -> [V; WAYS] {
-        if !is_apart(WAYS, BITS) {
+        if const { !is_apart(WAYS, BITS) } {
             // SAFETY: by the contract of this function.
             return unsafe { self.words_here::<V, BITS, MOST_FIRST>(at, full) };
         }
-        let mut memory = Vectors::<WAYS>::uninit();
+        let mut memory = VectorOfEach::<WAYS>::uninit();
         let made = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: by the contract of this function, to where there is room for the words.
         unsafe { self.store_words::<V, BITS, MOST_FIRST>(at, full, made) };
@@ -657,7 +656,7 @@ impl<const WAYS: usize> Rows<WAYS> {
         unsafe { load_row::<V, WAYS>(made) }
     }
 
-    /// The same, never [apart](is_apart).
+    /// The same, never [apart](is_apart), whatever the op.
     ///
     /// # Safety
     ///
@@ -676,7 +675,7 @@ impl<const WAYS: usize> Rows<WAYS> {
         weave::<V, WAYS, BITS>(unsafe { self.load::<V, WAYS>(0, at, full) })
     }
 
-    /// Stores these words.
+    /// Stores these words. Apart, it is looked at once more whether a row is missing, instead of in two functions.
     ///
     /// # Safety
     ///
@@ -688,7 +687,7 @@ impl<const WAYS: usize> Rows<WAYS> {
         full: bool,
         to: *mut u8,
     ) {
-        if is_apart(WAYS, BITS) {
+        if const { is_apart(WAYS, BITS) } {
             let rows = Rows { first: self.at(0, at), ..*self };
             // SAFETY: by the contract of this function.
             unsafe { V::apart(StoreWords::<WAYS, BITS, MOST_FIRST> { rows, words: to }) };
@@ -903,8 +902,11 @@ impl<
                     for part in (0..straight).step_by(V::BYTES) {
                         let from = from.wrapping_add(part * WAYS);
                         let to = destination.wrapping_add(at + part);
+                        let rows = scalar::to(to, strip.row_stride);
                         // SAFETY: a vector of each row, and their words.
-                        unsafe { Self::store_one::<V>(strip, from, to) };
+                        unsafe {
+                            store_rows_of_words::<V, WAYS, BITS, MOST_FIRST>(from, WAYS, rows)
+                        };
                     }
                     ahead.fetch_bytes::<V, false>(from, straight * WAYS);
                     at += straight;
@@ -1143,7 +1145,7 @@ impl<
             }
             let to = destination.wrapping_add(part);
             let stream = stream && (!is_last || at == last);
-            if is_apart(WAYS, BITS) && !stream {
+            if const { is_apart(WAYS, BITS) } && !stream {
                 // SAFETY: the words of a vector of each row, at most up to their end, and these bytes of each row.
                 unsafe { Self::store_one::<V>(strip, from, to) };
             } else {

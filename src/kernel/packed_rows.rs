@@ -292,7 +292,11 @@ fn turned<V: Vector, const ROWS: usize, const BITS: u32>(mut rows: [V; ROWS]) ->
 /// The low parts of both, and the high parts of both; `BY` bits wide, which the masks have.
 #[inline(always)]
 fn exchanged<V: Vector, const BY: i32>(a: V, b: V, [low, high]: [V; 2]) -> (V, V) {
-    (a.and(low).or(b.shl::<BY>().and(high)), a.shr::<BY>().and(low).or(b.and(high)))
+    if V::SELECTS {
+        return (a.and(low).or(b.shl::<BY>().and(high)), a.shr::<BY>().and(low).or(b.and(high)));
+    }
+    let changed = a.shr::<BY>().xor(b).and(low);
+    (a.xor(changed.shl::<BY>()), b.xor(changed))
 }
 
 /// The words of the columns of a block, made byte by byte.

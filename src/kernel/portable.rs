@@ -154,6 +154,11 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        V(self.0 ^ other.0)
+    }
+
+    #[inline(always)]
     fn min(self, other: Self) -> Self {
         V(self.0.min(other.0))
     }

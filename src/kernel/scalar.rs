@@ -37,10 +37,12 @@ pub(super) struct Places<P> {
     pub(super) stride: usize,
 }
 
+#[inline(always)]
 pub(super) fn from(first: *const u8, stride: usize) -> Places<*const u8> {
     Places { first, stride }
 }
 
+#[inline(always)]
 pub(super) fn to(first: *mut u8, stride: usize) -> Places<*mut u8> {
     Places { first, stride }
 }

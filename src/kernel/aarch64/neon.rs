@@ -106,6 +106,8 @@ impl Vector for V {
         V(neon!(vqtbl1q_u8(self.0, order.0)))
     }
 
+    const SELECTS: bool = true;
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(neon!(vandq_u8(self.0, other.0)))
@@ -114,6 +116,11 @@ impl Vector for V {
     #[inline(always)]
     fn or(self, other: Self) -> Self {
         V(neon!(vorrq_u8(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        V(neon!(veorq_u8(self.0, other.0)))
     }
 
     #[inline(always)]

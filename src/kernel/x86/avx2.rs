@@ -226,6 +226,11 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        V(avx2!(_mm256_xor_si256(self.0, other.0)))
+    }
+
+    #[inline(always)]
     fn min(self, other: Self) -> Self {
         V(avx2!(_mm256_min_epu8(self.0, other.0)))
     }

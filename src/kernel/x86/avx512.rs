@@ -387,6 +387,8 @@ impl Vector for V {
         V(avx512!(_mm512_permutexvar_epi8(order.0, self.0)))
     }
 
+    const SELECTS: bool = true;
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         V(avx512!(_mm512_and_si512(self.0, other.0)))
@@ -395,6 +397,11 @@ impl Vector for V {
     #[inline(always)]
     fn or(self, other: Self) -> Self {
         V(avx512!(_mm512_or_si512(self.0, other.0)))
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        V(avx512!(_mm512_xor_si512(self.0, other.0)))
     }
 
     #[inline(always)]

@@ -188,6 +188,8 @@ impl Vector for V {
         V(order.0.map(|from| self.0[usize::from(from) % BYTES]))
     }
 
+    const SELECTS: bool = true;
+
     #[inline(always)]
     fn and(self, other: Self) -> Self {
         self.pairwise(other, |a, b| a & b)
@@ -196,6 +198,11 @@ impl Vector for V {
     #[inline(always)]
     fn or(self, other: Self) -> Self {
         self.pairwise(other, |a, b| a | b)
+    }
+
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        self.pairwise(other, |a, b| a ^ b)
     }
 
     #[inline(always)]

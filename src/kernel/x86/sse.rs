@@ -127,6 +127,11 @@ impl Vector for V {
     }
 
     #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        V(sse!(_mm_xor_si128(self.0, other.0)))
+    }
+
+    #[inline(always)]
     fn min(self, other: Self) -> Self {
         V(sse!(_mm_min_epu8(self.0, other.0)))
     }
