@@ -236,8 +236,8 @@ pub(super) trait Vector: Copy {
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
-    /// Whether the bits of a mask of one vector and the other ones of another are one instruction, which compilers make of
-    /// [`and`](Vector::and) and [`or`](Vector::or).
+    /// Whether there is an instruction that takes some bits from one vector and the others from another one, which
+    /// compilers make of [`and`](Vector::and) and [`or`](Vector::or).
     const SELECTS: bool = false;
     /// The least of each pair of bytes.
     fn min(self, other: Self) -> Self;
