@@ -11,8 +11,9 @@ use std::marker::PhantomData;
 
 use super::convert::ConvertRun;
 use super::copy::{CopyRun, Fill, Strided};
+use super::deinterleave::Deinterleave;
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
-use super::interleave::{Deinterleave, Interleave};
+use super::interleave::Interleave;
 use super::narrow_transpose::{NarrowTranspose, TransposeWiden};
 use super::packed::{Narrow, Reverse, Widen};
 use super::pixels::{GatherTranspose, TransposeScatter};

@@ -29,6 +29,7 @@ mod carry;
 mod convert;
 mod copy;
 mod crowded;
+mod deinterleave;
 mod dense;
 mod dense_columns;
 mod dense_words;

@@ -329,7 +329,8 @@ fn is_kept(at: *mut u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::copy::CopyRun;
-    use super::super::interleave::{Deinterleave, Interleave};
+    use super::super::deinterleave::Deinterleave;
+    use super::super::interleave::Interleave;
     use super::super::portable::V as Portable;
     use super::*;
 

@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use super::algorithm::{Algorithm, InstructionSet, shorter};
 use super::copy::CopyRun;
-use super::interleave::{Deinterleave, Interleave};
+use super::deinterleave::Deinterleave;
+use super::interleave::Interleave;
 use super::scalar;
 use super::vector::{LINE, Vector, streams};
 use super::whole_lines::{Memory, ROOM, WholeLines};
