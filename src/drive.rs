@@ -5,7 +5,10 @@ use std::mem::MaybeUninit;
 use crate::bits;
 use crate::error::{BufferError, Side};
 use crate::kernel::{self, BlockOp, Place, Run, Strip};
-use crate::plan::{Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, Stage, Stages, Steps};
+use crate::plan::{
+    Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES, ScratchRoom, Stage,
+    Stages, Steps,
+};
 
 /// Walks a program over two buffers.
 ///
@@ -81,10 +84,10 @@ fn walk(
     program.destination.check(Side::Destination, destination.len())?;
     let destination = Destination(destination);
     let mut buffers = Buffers { source, destination, order: program.order, scratch: None };
-    if program.is_staged {
-        buffers.walk_staged(&program.nodes);
-    } else {
-        buffers.walk(&program.nodes, 0, 0);
+    match program.scratch {
+        ScratchRoom::None => buffers.walk(&program.nodes, 0, 0),
+        ScratchRoom::InL1 => buffers.walk_staged::<STAGES_BYTES>(&program.nodes),
+        ScratchRoom::InL2 => buffers.walk_staged::<HOP_BYTES>(&program.nodes),
     }
     if program.streams {
         kernel::fence();
@@ -121,23 +124,22 @@ pub(crate) struct Program {
     pub(crate) destination: Needs,
     pub(crate) order: MostFirst,
     pub(crate) streams: bool,
-    /// Some call works on scratch memory.
-    pub(crate) is_staged: bool,
+    /// The scratch memory that calls work on.
+    pub(crate) scratch: ScratchRoom,
     /// Every byte of the destination is written, and none is read: the bytes that the
     /// calls write are as many as it has, and as the regions do not overlap, they are
     /// all of them. Otherwise the destination must be initialised.
     pub(crate) writes_all: bool,
 }
 
-/// Where elements below a byte have a byte each for a while.
+/// Memory on the stack, where elements below a byte have a byte each for a while, and what is done in two passes is
+/// between them.
 #[repr(align(64))]
-struct Scratch([u8; HOP_BYTES]);
+struct Scratch<const BYTES: usize>([u8; BYTES]);
 
-impl Scratch {
-    /// That of a source, and that of a destination.
-    fn halves(&mut self) -> (&mut [u8], &mut [u8]) {
-        self.0.split_at_mut(SCRATCH_BYTES)
-    }
+/// That of a source, and that of a destination.
+fn halves(scratch: &mut [u8]) -> (&mut [u8], &mut [u8]) {
+    scratch.split_at_mut(SCRATCH_BYTES)
 }
 
 /// Where a kernel begins: at a bit of the array of its side, or at a byte of scratch
@@ -154,7 +156,7 @@ struct Buffers<'a> {
     source: &'a [u8],
     destination: Destination<'a>,
     order: MostFirst,
-    scratch: Option<&'a mut Scratch>,
+    scratch: Option<&'a mut [u8]>,
 }
 
 /// Memory that a program writes, initialised or not.
@@ -172,12 +174,12 @@ impl Destination<'_> {
 }
 
 impl Buffers<'_> {
-    /// Carries out nodes of which some work on scratch memory. That is on the stack here only:
+    /// Carries out nodes of which some work on so much scratch memory. That is on the stack here only:
     /// who goes without it need not make room for it, page by page.
     #[inline(never)]
-    fn walk_staged(self, nodes: &[Node]) {
-        let mut scratch = Scratch([0; HOP_BYTES]);
-        Buffers { scratch: Some(&mut scratch), ..self }.walk(nodes, 0, 0);
+    fn walk_staged<const BYTES: usize>(self, nodes: &[Node]) {
+        let mut scratch = Scratch([0; BYTES]);
+        Buffers { scratch: Some(&mut scratch.0), ..self }.walk(nodes, 0, 0);
     }
 
     /// Carries out nodes, the loops around them being at these offsets in bits.
@@ -205,7 +207,7 @@ impl Buffers<'_> {
     /// scratch memory, and the second one out of it and begins at a bit of the destination.
     fn hop(&mut self, first: (&[Node], u64), second: (&[Node], u64), scratch_bytes: usize) {
         let Some(scratch) = self.scratch.take() else { return };
-        let memory = &mut scratch.0[..scratch_bytes];
+        let memory = &mut scratch[..scratch_bytes];
         let order = MostFirst::default();
         let destination = Destination(uninit(memory));
         let mut into = Buffers { source: self.source, destination, order, scratch: None };
@@ -240,7 +242,7 @@ impl Buffers<'_> {
         let nowhere = (std::ptr::null_mut::<u8>(), std::ptr::null_mut::<u8>());
         let (source_scratch, destination_scratch) = match self.scratch.as_deref_mut() {
             Some(scratch) => {
-                let (source, destination) = scratch.halves();
+                let (source, destination) = halves(scratch);
                 (source.as_mut_ptr(), destination.as_mut_ptr())
             }
             None => nowhere,
@@ -278,7 +280,7 @@ impl Buffers<'_> {
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
             let BlockOp::Widen { bits, most_first } = stage.op else { return };
             for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &mut scratch.halves().0[in_scratch..in_scratch + stage.elements];
+                let bytes = &mut halves(scratch).0[in_scratch..in_scratch + stage.elements];
                 bits::widen_run(self.source, at, bits, most_first, bytes);
             }
         }
@@ -303,7 +305,7 @@ impl Buffers<'_> {
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
             let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
             for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &scratch.halves().1[in_scratch..in_scratch + stage.elements];
+                let bytes = &halves(scratch).1[in_scratch..in_scratch + stage.elements];
                 let destination = self.destination.initialised();
                 bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
             }

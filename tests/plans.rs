@@ -351,6 +351,72 @@ fn two_passes() {
     }
 }
 
+/// Past the caches, words that follow each other but are from pages of their own in the host array are made in two passes:
+/// where these have more than a little of each word's rows, and less than one pass reads well.
+#[test]
+fn words_from_pages_of_their_own() {
+    let hops = |shape: &Shape, builder: &PlanBuilder| {
+        [builder.pack(shape), builder.unpack(shape)].map(|plan| plan.unwrap().explain().hops)
+    };
+    for (text, at_pages) in [
+        ("s8[300,64,64]{0,1,2:T(8,128)(4,1)}", true),
+        ("u8[129,512,32]{0,1,2:T(32,128)(4,1)}", true),
+        ("bf16[130,32,128]{0,1,2:T(8,128)(2,1)}", true),
+        ("bf16[256,64,64]{0,1,2:T(16,128)(2,1)}", true),
+        ("s8[300,70,68]{0,1,2:T(8,128)(4,1)}", false),
+        ("bf16[130,33,130]{0,1,2:T(8,128)(2,1)}", false),
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+        }
+        check_padding(&shape, Padding::Byte(0x5a));
+        for tier in Tier::available().into_iter().filter(|&tier| tier > Tier::SCALAR) {
+            let builder = PlanBuilder::new().tier(tier).streaming(true);
+            let [pack, unpack] = hops(&shape, &builder);
+            assert!(unpack == 2 && (pack == 2 || !at_pages && !is_zen3()), "{text}, {tier}");
+        }
+        let (host, image) = (shape.in_host_layout(), &shape);
+        for (from, to) in [(&host, image), (image, &host)] {
+            check_by_size(from, to, &[(5, 3)]);
+        }
+    }
+    let builder = PlanBuilder::new().streaming(true);
+    for (text, expected) in [
+        // 64 bytes of each page; 2048, of which pages are read well, but not written.
+        ("s8[256,512,16]{0,1,2:T(8,128)(4,1)}", [1, 1]),
+        ("s8[130,16,512]{0,1,2:T(8,128)(4,1)}", [1, 1 + usize::from(is_zen3())]),
+        // Pages that other words go on with.
+        ("s8[256,16,64]{0,1,2:T(8,128)(4,1)}", [1, 1]),
+    ] {
+        assert_eq!(hops(&shape(text), &builder), expected, "{text}");
+    }
+}
+
+/// What L2 does not hold goes through more scratch memory, where it is not streamed.
+#[test]
+fn two_passes_through_l2() {
+    for text in [
+        "s8[130,384,30]{1,0,2:T(8,128)(4,1)}",
+        "u8[64,5000,4]{0,1,2:T(4,128)(4,1)}",
+        "s4[300,500,12]{0,1,2:T(8,128)(8,1)E(4)}",
+        "pred[40,384,60]{1,2,0:T(32,128)(32,1)E(1)}",
+    ] {
+        let shape = shape(text);
+        let (host, image) = (shape.in_host_layout(), &shape);
+        for (from, to) in [(&host, image), (image, &host)] {
+            check_by_size(from, to, &[(0, 0), (5, 3)]);
+        }
+        for tier in [Tier::PORTABLE, Tier::best()] {
+            let builder = PlanBuilder::new().tier(tier).streaming(false);
+            let parts = [builder.pack(&shape), builder.unpack(&shape)]
+                .map(|plan| plan.unwrap().explain().parts);
+            let most = parts.iter().flatten().map(|part| part.scratch_bytes).max();
+            assert!(most > Some(32 << 10), "{text}, {tier}: {most:?}");
+        }
+    }
+}
+
 /// Such words are made, or taken apart, in one pass where what is contiguous in host memory is long enough for
 /// vectors; and words that have some columns of rows which are apart, the last of them perhaps not all it has room for.
 #[test]

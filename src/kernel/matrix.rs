@@ -39,6 +39,9 @@ pub(super) struct Matrix {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
+/// Of rows that are in memory and share few sets, as few as these have room for are gone along farther.
+const PANEL_COLUMNS_FAR: usize = 128;
+
 /// The rows and columns of what is transposed before the next ones are.
 #[derive(Clone, Copy)]
 pub(super) struct Panel {
@@ -396,6 +399,14 @@ impl Matrix {
     pub(super) fn has_crowded_rows(&self, count: usize) -> bool {
         let Strip { core, .. } = self.others;
         core.has_few_ways() && self.row.crowd(count, core.l2_sets()) > ROOM
+    }
+
+    /// Whether rows come from memory, and so many of them share a set of L1 and L2 that what prefetchers bring of twice as many
+    /// as it has room for drives each other out. With vectors of a line it was not measured.
+    #[inline(always)]
+    pub(super) fn has_far_crowded_rows<B: Block>(&self) -> bool {
+        let has_short_vectors = const { <B::Vector as Vector>::BYTES < LINE };
+        has_short_vectors && self.others.is_far && self.row.crowd(2 * ROOM, L1_SETS) > ROOM
     }
 
     /// Whether the rows of the matrices of a strip go on beside each other.
@@ -756,7 +767,9 @@ impl Matrix {
             let most = |size: usize| (GRID * MAX_LANES / size).min(GRID) * size;
             (most(B::ROWS), most(B::COLUMNS))
         } else {
-            (whole(PANEL_ROWS, B::ROWS), whole(PANEL_COLUMNS, B::COLUMNS))
+            let columns =
+                if self.has_far_crowded_rows::<B>() { PANEL_COLUMNS_FAR } else { PANEL_COLUMNS };
+            (whole(PANEL_ROWS, B::ROWS), whole(columns, B::COLUMNS))
         };
         let most_columns =
             if is_shuffled { panel_columns } else { (panel_columns / 4 * 5).min(columns.len()) };

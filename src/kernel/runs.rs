@@ -95,6 +95,8 @@ impl Matrix {
             *place = column / B::WAYS * pitch;
         }
         let mut ahead = NextPanel::new(self);
+        // Not from scratch memory, which is in the caches.
+        let is_fetched = self.others.is_far || self.others.is_near;
         let next_strip = source.wrapping_add(self.others.next);
         let mut matrices = scalar::blocks(&self.others, source, destination).peekable();
         while let Some((source, destination)) = matrices.next() {
@@ -147,9 +149,13 @@ impl Matrix {
                         });
                         // SAFETY: what has just been made, to where it belongs, from where a line
                         // begins.
-                        unsafe { stream_runs::<B>(runs, count * width, &mut ahead) };
+                        unsafe {
+                            stream_runs::<B>(runs, count * width, is_fetched.then_some(&mut ahead))
+                        };
                     }
-                    ahead.finish::<B>();
+                    if is_fetched {
+                        ahead.finish::<B>();
+                    }
                 }
                 row = next_row;
             }
@@ -158,7 +164,7 @@ impl Matrix {
 }
 
 /// Streams runs of so many bytes to their places, and stores what is left of them behind whole lines. Meanwhile the
-/// source of as much is fetched.
+/// source of as much is fetched, if it is to be.
 ///
 /// # Safety
 ///
@@ -167,23 +173,25 @@ impl Matrix {
 unsafe fn stream_runs<B: StreamedBlock>(
     runs: impl Iterator<Item = (*const u8, *mut u8)>,
     bytes: usize,
-    ahead: &mut NextPanel,
+    mut ahead: Option<&mut NextPanel>,
 ) {
     let lines = const { lines_of_block::<B>() };
     let times = const { B::SOURCE_LINES.div_ceil(lines_of_block::<B>()) };
-    let mut pieces = ahead.fetch::<B>();
+    let mut pieces = ahead.as_mut().map(|ahead| ahead.fetch::<B>());
     let mut number = 0;
     for (from, to) in runs {
         let rest = bytes % LINE;
         for at in (0..bytes - rest).step_by(LINE) {
-            if number == lines {
-                number = 0;
-                pieces = ahead.fetch::<B>();
+            if let (Some(ahead), Some(pieces)) = (&mut ahead, &mut pieces) {
+                if number == lines {
+                    number = 0;
+                    *pieces = ahead.fetch::<B>();
+                }
+                for line in number * times..(number + 1) * times {
+                    pieces.fetch_any::<B::Vector>(line);
+                }
+                number += 1;
             }
-            for line in number * times..(number + 1) * times {
-                pieces.fetch_any::<B::Vector>(line);
-            }
-            number += 1;
             // SAFETY: a line of the run.
             unsafe { copy_line::<B::Vector, true>(from.wrapping_add(at), to.wrapping_add(at)) };
         }

@@ -223,6 +223,7 @@ impl Matrix {
         let is_crowded = || self.is_crowded::<B>() && self.row.crowd(B::ROWS, L1_SETS) > ROOM;
         B::ROWS * B::COLUMNS > lanes * lanes
             && !is_crowded()
+            && !self.has_far_crowded_rows::<B>()
             && is_little(self.rows, B::ROWS)
             && is_little(self.columns, B::COLUMNS)
     }

@@ -18,7 +18,7 @@
 
 use super::hop::Hop;
 use super::nest::{Loop, Nest};
-use super::staged::Stages;
+use super::staged::{STAGES_BYTES, ScratchRoom, Stages};
 use super::stores::Stores;
 use crate::cpu::Tier;
 use crate::kernel::{BlockOp, Strip, has_dense_words, has_pixels, joins_both_loops, kernel};
@@ -305,6 +305,15 @@ const BLOCKS_OF_CALL: usize = 128;
 const BLOCKS_OF_LINE: usize = 64;
 
 impl Leaf {
+    /// The scratch memory that it works on.
+    pub(super) fn scratch(&self) -> ScratchRoom {
+        match &self.hop {
+            Some(hop) if hop.scratch_bytes > STAGES_BYTES => ScratchRoom::InL2,
+            None if !self.stages.are_there() => ScratchRoom::None,
+            _ => ScratchRoom::InL1,
+        }
+    }
+
     /// Two passes in their loops.
     pub(super) fn of_hop(source: u64, destination: u64, loops: Vec<Loop>, hop: Hop) -> Leaf {
         let (op, strip, stages) = (BlockOp::Copy, Strip::default(), Stages::default());

@@ -76,7 +76,7 @@ pub struct Part {
     /// The name of the kernel: its tier and its op, and between them or behind it the
     /// op that brings the source into scratch memory, or the destination out of it.
     pub kernel: String,
-    /// Bytes of scratch memory, in L1, that a call goes through.
+    /// Bytes of scratch memory, which L1 or L2 holds, that a call goes through.
     pub scratch_bytes: usize,
     /// Whether it is one of two passes.
     pub pass: Pass,

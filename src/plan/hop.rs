@@ -1,4 +1,4 @@
-//! Two passes, through memory that L1 holds.
+//! Two passes, through memory that the near caches hold.
 //!
 //! Kernels make words of rows, or turn rows into columns. What wants both, because a word
 //! has elements of one dimension and another dimension is contiguous in host memory, no
@@ -14,9 +14,10 @@
 //! Each pass is a nest of its own, for which kernels are chosen as for any other.
 
 use super::choose::{self, Elements, Leaf, paddings};
-use super::cost::cost;
+use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
-use super::staged::SCRATCH_BYTES;
+use super::staged::STAGES_BYTES;
+use super::stores::LINE;
 use crate::error::Side as Which;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -32,7 +33,26 @@ pub(super) struct Hop {
 }
 
 /// So many bytes of scratch memory are used at most.
-pub(crate) const HOP_BYTES: usize = 2 * SCRATCH_BYTES;
+pub(crate) const HOP_BYTES: usize = IN_L2 + MOST_APART * LINE;
+
+/// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
+/// [scattered words](side_of_scattered_words) past the caches.
+const IN_L1: usize = STAGES_BYTES;
+const IN_L2: usize = 128 << 10;
+
+/// Places in scratch memory that are multiples of so many bytes apart get a line between them, as they would share few sets
+/// of the caches: so many at most.
+const CROWDED: usize = 512;
+const MOST_APART: usize = IN_L2 / CROWDED;
+
+/// Past the caches, words of an image that follow each other but are from pages of their own in the host array are made
+/// in two passes, which read or write each page by longer runs. Of fewer bytes of each page than this nothing is gained.
+const PAGE: u64 = 4096;
+const LEAST_OF_PAGE: u64 = 128;
+
+/// And of so many one pass is as quick, packing and unpacking: where single lines are streamed more slowly, and elsewhere.
+const ENOUGH_OF_PAGE: [u64; 2] = [2048, 4096];
+const ENOUGH_OF_PAGE_ELSEWHERE: [u64; 2] = [2048, 1024];
 
 /// The widest word that is made, in bits.
 const MAX_WORD: u64 = 128;
@@ -46,12 +66,23 @@ const BESIDE: u64 = 128;
 const RUN: u64 = 8 * 512;
 
 /// The kernels that carry out a nest of data in two passes, where these are quicker than what
-/// `direct` does, which is slow.
+/// `direct` does.
 pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
+    let is_slow = cost::is_slow(direct, elements);
+    if !is_slow && !elements.stores.of_runs() {
+        return None;
+    }
+    let nest = nest.clone().canonical();
+    let scattered = side_of_scattered_words(&nest, elements)
+        .and_then(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, IN_L2));
+    if scattered.is_some() || !is_slow {
+        return scattered;
+    }
+    let stores = elements.stores;
+    let room = if stores.are_shuffled() || stores.of_runs() { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
     let mut least = cost(direct, elements.stores)? / 4 * 3;
-    let nest = nest.clone().canonical();
     for passes in [
         Passes::of_words(Which::Destination, &nest, elements),
         Passes::of_rows(Which::Destination, &nest, elements),
@@ -59,13 +90,50 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
         Passes::of_rows(Which::Source, &nest, elements),
         Passes::of_padded_runs(&nest, elements),
     ] {
-        let Some(leaves) = passes.and_then(|passes| passes.leaves(elements)) else { continue };
+        let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, room)) else {
+            continue;
+        };
         let Some(cost) = cost(&leaves, elements.stores) else { continue };
         if cost < least {
             (best, least) = (Some(leaves), cost);
         }
     }
     best
+}
+
+/// The side that has words of several elements, if those that follow each other there are from pages of their own on the
+/// other one, and past the caches.
+fn side_of_scattered_words(nest: &Nest, elements: &Elements) -> Option<Which> {
+    let bits = u64::from(elements.source_bits);
+    if !matches!(elements.source_bits, 8 | 16)
+        || elements.source_bits != elements.destination_bits
+        || !elements.stores.of_runs()
+    {
+        return None;
+    }
+    let is_slow_by_lines = elements.stores.core.streams_by_runs();
+    let [packing, unpacking] =
+        if is_slow_by_lines { ENOUGH_OF_PAGE } else { ENOUGH_OF_PAGE_ELSEWHERE };
+    [Which::Destination, Which::Source].into_iter().find(|&side| {
+        let other = |l: &Loop| side.other().stride(l);
+        let (word, others): (Vec<&Loop>, Vec<&Loop>) =
+            nest.loops.iter().partition(|l| side.stride(l) == bits);
+        let next = others.iter().min_by_key(|l| side.stride(l));
+        let (Some(word), Some(next)) = (word.first(), next) else { return false };
+        let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
+        let (is_far, enough) = match side {
+            // Elsewhere prefetchers see to such pages, unless these share few sets of the caches.
+            Which::Destination => {
+                (is_slow_by_lines || other(next).is_multiple_of(8 * PAGE), packing)
+            }
+            Which::Source => (true, unpacking),
+        };
+        side.stride(next) == u64::from(u32::BITS)
+            && others.iter().any(|l| other(l) == bits)
+            && (8 * PAGE..=u64::MAX / 2).contains(&other(next))
+            && is_far
+            && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
+    })
 }
 
 impl Which {
@@ -193,7 +261,7 @@ impl Passes {
         while let Some(i) = others.iter().position(|l| l.destination == step) {
             let longer = step.checked_mul(others[i].full)?;
             let is_enough = longer > RUN && !others.iter().any(|l| l.is_padded());
-            if is_enough || longer.div_ceil(8) > u64::try_from(HOP_BYTES).ok()? {
+            if is_enough || longer.div_ceil(8) > u64::try_from(IN_L1).ok()? {
                 break;
             }
             run.push(others.remove(i));
@@ -235,10 +303,10 @@ impl Passes {
         are_on_bytes.then_some(self)
     }
 
-    /// How many of each of the loops are done at a time.
-    fn tile(&self) -> Option<Vec<u64>> {
+    /// How many of each of the loops are done at a time, through so much scratch memory.
+    fn tile(&self, room: usize) -> Option<Vec<u64>> {
         let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
-        let room = u64::try_from(HOP_BYTES).ok()? * 8 / u64::from(self.bits) / words.max(1);
+        let room = u64::try_from(room).ok()? * 8 / u64::from(self.bits) / words.max(1);
         // Of so many, at most so many at a time, and about as many each time.
         let share = |extent: u64, most: u64| extent.div_ceil(extent.div_ceil(most.max(1)));
         let mut tile = vec![1; self.along.len()];
@@ -257,9 +325,9 @@ impl Passes {
         Some(tile)
     }
 
-    /// The kernels of all tiles.
-    fn leaves(self, elements: &Elements) -> Option<Vec<Leaf>> {
-        let tile = self.tile()?;
+    /// The kernels of all tiles, through so much scratch memory.
+    fn leaves(self, elements: &Elements, room: usize) -> Option<Vec<Leaf>> {
+        let tile = self.tile(room)?;
         let mut tiles: Vec<Vec<(u64, u64, u64)>> = vec![Vec::new()];
         for (along, &size) in self.along.iter().zip(&tile) {
             // A word is one thing.
@@ -270,7 +338,7 @@ impl Passes {
             let with = |part| tiles.iter().map(move |tile| [tile.as_slice(), &[part]].concat());
             tiles = parts.flat_map(with).collect();
         }
-        let leaves = tiles.into_iter().map(|tile| self.leaf(&tile, elements));
+        let leaves = tiles.into_iter().map(|tile| self.leaf(&tile, elements, room));
         let mut leaves = leaves.collect::<Option<Vec<Leaf>>>()?;
         leaves.extend(self.padding);
         Some(leaves)
@@ -278,13 +346,20 @@ impl Passes {
 
     /// The two passes over tiles: of each loop the first element, how many tiles there are
     /// along it, and how many elements of it a tile has.
-    fn leaf(&self, at: &[(u64, u64, u64)], elements: &Elements) -> Option<Leaf> {
+    fn leaf(&self, at: &[(u64, u64, u64)], elements: &Elements, room: usize) -> Option<Leaf> {
         let (mut source, mut destination) = (self.source, self.destination);
         let (mut first, mut second, mut loops) = (Vec::new(), Vec::new(), Vec::new());
         let mut step = u64::from(self.bits);
-        for (&Along { all, read, made, written, is_word }, &(start, lots, size)) in
-            self.along.iter().zip(at)
+        let is_outermost = |(a, &(.., size)): (&Along, &(u64, u64, u64))| !a.is_word && size > 1;
+        let outermost = self.along.iter().zip(at).rposition(is_outermost);
+        for (i, (&Along { all, read, made, written, is_word }, &(start, lots, size))) in
+            self.along.iter().zip(at).enumerate()
         {
+            let bytes = usize::try_from(step / 8).ok()?;
+            let is_crowded = bytes > 0 && bytes.is_multiple_of(CROWDED);
+            if Some(i) == outermost && is_crowded && room > IN_L1 {
+                step = step.checked_add(8 * u64::try_from(LINE).ok()?)?;
+            }
             if is_word {
                 // Words are whole in scratch memory, or where they are written.
                 let full = if made > read { made } else { read };

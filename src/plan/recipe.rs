@@ -8,7 +8,7 @@ use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
 use super::side::{Needs, Side};
-use super::staged::{self, Conversions, MostFirst};
+use super::staged::{self, Conversions, MostFirst, ScratchRoom};
 use super::stores::Stores;
 use super::tails;
 use super::word_columns;
@@ -304,14 +304,14 @@ impl Recipe {
         source: Needs,
         destination: Needs,
     ) -> Option<Program> {
-        let is_staged = leaves.iter().any(|leaf| leaf.stages.are_there() || leaf.hop.is_some());
+        let scratch = leaves.iter().map(Leaf::scratch).max().unwrap_or(ScratchRoom::None);
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
         let writes_all = written == Some(destination.bytes.into());
         let (nodes, streams) = program::program(leaves, stores, source.bytes, destination.bytes)?;
         let order = self.order;
-        Some(Program { nodes, source, destination, order, streams, is_staged, writes_all })
+        Some(Program { nodes, source, destination, order, streams, scratch, writes_all })
     }
 }
 

@@ -12,7 +12,6 @@
 
 use super::along::Along;
 use super::choose::{self, Elements, Leaf};
-use super::cost;
 use super::hop;
 use super::nest::{Loop, Nest};
 use crate::Tier;
@@ -22,6 +21,17 @@ use crate::kernel::{BlockOp, Run, Runs};
 /// What is widened at a time: with what it is read from and written to, less than
 /// L1 holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
+
+/// Scratch memory for the stages of both sides.
+pub(crate) const STAGES_BYTES: usize = 2 * SCRATCH_BYTES;
+
+/// How much scratch memory there is: none, [`STAGES_BYTES`], or [`HOP_BYTES`](hop::HOP_BYTES).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ScratchRoom {
+    None,
+    InL1,
+    InL2,
+}
 
 /// The same for conversions, which are quick enough for reading and writing to take
 /// turns more often.
@@ -137,7 +147,6 @@ pub(super) fn data(
         && !converts
         && !order.source
         && !order.destination
-        && cost::is_slow(&leaves, elements)
         && let Some(leaves) = hop::data(&nest, elements, &leaves)
     {
         return Some(leaves);

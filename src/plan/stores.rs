@@ -7,7 +7,7 @@
 
 use crate::Tier;
 use crate::cpu::Core;
-use crate::kernel::{BlockOp, ROOM, Strip, WrittenColumns};
+use crate::kernel::{BlockOp, ROOM, Runs, Strip, WrittenColumns};
 
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
@@ -208,10 +208,24 @@ impl Stores {
             BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
             _ if self.from_scratch => {
                 let runs = strip.destination_runs(op);
-                self.of_runs() && runs.is_some_and(|runs| runs.bytes >= FROM_SCRATCH)
+                self.of_runs() && runs.is_some_and(|runs| bytes_beside(runs, strip) >= FROM_SCRATCH)
             }
             _ => self.of_runs(),
         }
+    }
+}
+
+/// How many bytes such runs of a block have beside each other, with those of the blocks that go on with them if they are
+/// whole lines.
+fn bytes_beside(runs: Runs, strip: &Strip) -> usize {
+    let Runs { count, stride, bytes } = runs;
+    let joined = bytes.saturating_mul(count);
+    if !bytes.is_multiple_of(LINE) || count > 1 && stride != bytes {
+        bytes
+    } else if strip.blocks > 1 && strip.destination_step == joined {
+        joined.saturating_mul(strip.blocks)
+    } else {
+        joined
     }
 }
 
