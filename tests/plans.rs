@@ -359,19 +359,21 @@ fn words_from_pages_of_their_own() {
         [builder.pack(shape), builder.unpack(shape)].map(|plan| plan.unwrap().explain().hops)
     };
     for (text, at_pages) in [
-        ("s8[300,64,64]{0,1,2:T(8,128)(4,1)}", true),
-        ("u8[129,512,32]{0,1,2:T(32,128)(4,1)}", true),
-        ("bf16[130,32,128]{0,1,2:T(8,128)(2,1)}", true),
-        ("bf16[256,64,64]{0,1,2:T(16,128)(2,1)}", true),
-        ("s8[300,70,68]{0,1,2:T(8,128)(4,1)}", false),
-        ("bf16[130,33,130]{0,1,2:T(8,128)(2,1)}", false),
+        ("s8[130,64,64]{0,1,2:T(8,128)(4,1)}", true),
+        ("u8[129,128,32]{0,1,2:T(32,128)(4,1)}", true),
+        ("bf16[130,16,128]{0,1,2:T(8,128)(2,1)}", true),
+        ("bf16[150,32,64]{0,1,2:T(16,128)(2,1)}", true),
+        ("s8[150,62,68]{0,1,2:T(8,128)(4,1)}", false),
+        ("bf16[130,17,130]{0,1,2:T(8,128)(2,1)}", false),
     ] {
         let shape = shape(text);
         for case in [Case::pack(&shape), Case::unpack(&shape)] {
             case.check_all();
         }
         check_padding(&shape, Padding::Byte(0x5a));
-        for tier in Tier::available().into_iter().filter(|&tier| tier > Tier::SCALAR) {
+        // Elsewhere nothing is streamed.
+        let streams = |tier| tier > Tier::SCALAR && cfg!(target_arch = "x86_64");
+        for tier in Tier::available().into_iter().filter(|&tier| streams(tier)) {
             let builder = PlanBuilder::new().tier(tier).streaming(true);
             let [pack, unpack] = hops(&shape, &builder);
             assert!(unpack == 2 && (pack == 2 || !at_pages && !is_zen3()), "{text}, {tier}");
@@ -380,6 +382,10 @@ fn words_from_pages_of_their_own() {
         for (from, to) in [(&host, image), (image, &host)] {
             check_by_size(from, to, &[(5, 3)]);
         }
+    }
+    if !["avx2", "avx512"].contains(&Tier::best().name()) {
+        // These make any such words in two passes.
+        return;
     }
     let builder = PlanBuilder::new().streaming(true);
     for (text, expected) in [
@@ -397,23 +403,21 @@ fn words_from_pages_of_their_own() {
 #[test]
 fn two_passes_through_l2() {
     for text in [
-        "s8[130,384,30]{1,0,2:T(8,128)(4,1)}",
-        "u8[64,5000,4]{0,1,2:T(4,128)(4,1)}",
-        "s4[300,500,12]{0,1,2:T(8,128)(8,1)E(4)}",
-        "pred[40,384,60]{1,2,0:T(32,128)(32,1)E(1)}",
+        "s8[70,256,30]{1,0,2:T(8,128)(4,1)}",
+        "u8[64,2100,4]{0,1,2:T(4,128)(4,1)}",
+        "s4[150,330,12]{0,1,2:T(8,128)(8,1)E(4)}",
+        "pred[42,384,60]{1,2,0:T(32,128)(32,1)E(1)}",
     ] {
         let shape = shape(text);
         let (host, image) = (shape.in_host_layout(), &shape);
         for (from, to) in [(&host, image), (image, &host)] {
             check_by_size(from, to, &[(0, 0), (5, 3)]);
         }
-        for tier in [Tier::PORTABLE, Tier::best()] {
-            let builder = PlanBuilder::new().tier(tier).streaming(false);
-            let parts = [builder.pack(&shape), builder.unpack(&shape)]
-                .map(|plan| plan.unwrap().explain().parts);
-            let most = parts.iter().flatten().map(|part| part.scratch_bytes).max();
-            assert!(most > Some(32 << 10), "{text}, {tier}: {most:?}");
-        }
+        let builder = PlanBuilder::new().tier(Tier::PORTABLE).streaming(false);
+        let parts = [builder.pack(&shape), builder.unpack(&shape)]
+            .map(|plan| plan.unwrap().explain().parts);
+        let most = parts.iter().flatten().map(|part| part.scratch_bytes).max();
+        assert!(most > Some(32 << 10), "{text}: {most:?}");
     }
 }
 

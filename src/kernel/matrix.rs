@@ -39,7 +39,7 @@ pub(super) struct Matrix {
 const PANEL_ROWS: usize = 128;
 const PANEL_COLUMNS: usize = 64;
 
-/// Of rows that are in memory and share few sets, as few as these have room for are gone along farther.
+/// Rows that come from memory and share few sets of the caches are gone along farther, a few at a time.
 const PANEL_COLUMNS_FAR: usize = 128;
 
 /// The rows and columns of what is transposed before the next ones are.
@@ -402,7 +402,7 @@ impl Matrix {
     }
 
     /// Whether rows come from memory, and so many of them share a set of L1 and L2 that what prefetchers bring of twice as many
-    /// as it has room for drives each other out. With vectors of a line it was not measured.
+    /// as it has room for drives each other out. Vectors of a line were not measured.
     #[inline(always)]
     pub(super) fn has_far_crowded_rows<B: Block>(&self) -> bool {
         let has_short_vectors = const { <B::Vector as Vector>::BYTES < LINE };

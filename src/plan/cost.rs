@@ -42,7 +42,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     if let Some(hop) = &leaf.hop {
         let first = cost(&hop.first, stores.into_scratch())?;
         let second = cost(&hop.second, stores.out_of_scratch())?;
-        // In L1 both take less.
+        // In the near caches both take less.
         return (first.checked_add(second)? / 10 * 9).checked_mul(calls);
     }
     let (strip, op) = (&leaf.strip, leaf.op);

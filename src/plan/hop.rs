@@ -36,7 +36,7 @@ pub(super) struct Hop {
 pub(crate) const HOP_BYTES: usize = IN_L2 + MOST_APART * LINE;
 
 /// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
-/// [scattered words](side_of_scattered_words) past the caches.
+/// [scattered words](are_scattered) past the caches.
 const IN_L1: usize = STAGES_BYTES;
 const IN_L2: usize = 128 << 10;
 
@@ -50,9 +50,13 @@ const MOST_APART: usize = IN_L2 / CROWDED;
 const PAGE: u64 = 4096;
 const LEAST_OF_PAGE: u64 = 128;
 
-/// And of so many one pass is as quick, packing and unpacking: where single lines are streamed more slowly, and elsewhere.
+/// Nor is it of so many, as one pass is as quick then: packing, and unpacking. The first two are for cores on which what is
+/// streamed is slow unless some lines of a run follow each other.
 const ENOUGH_OF_PAGE: [u64; 2] = [2048, 4096];
 const ENOUGH_OF_PAGE_ELSEWHERE: [u64; 2] = [2048, 1024];
+
+/// Nor where a tile has fewer words beside each other, on either side.
+const LEAST_OF_TILE: u64 = 16;
 
 /// The widest word that is made, in bits.
 const MAX_WORD: u64 = 128;
@@ -65,16 +69,18 @@ const BESIDE: u64 = 128;
 /// Runs of so many bits are long enough to be written on their own.
 const RUN: u64 = 8 * 512;
 
-/// The kernels that carry out a nest of data in two passes, where these are quicker than what
-/// `direct` does.
+/// The kernels that carry out a nest of data in two passes: where its words are
+/// [scattered](are_scattered), and where these are quicker than what `direct` does, which is slow.
 pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
     let is_slow = cost::is_slow(direct, elements);
     if !is_slow && !elements.stores.of_runs() {
         return None;
     }
     let nest = nest.clone().canonical();
-    let scattered = side_of_scattered_words(&nest, elements)
-        .and_then(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, IN_L2));
+    let scattered = [Which::Destination, Which::Source]
+        .into_iter()
+        .filter(|&side| are_scattered(side, &nest, elements))
+        .find_map(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, IN_L2));
     if scattered.is_some() || !is_slow {
         return scattered;
     }
@@ -101,39 +107,38 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
     best
 }
 
-/// The side that has words of several elements, if those that follow each other there are from pages of their own on the
-/// other one, and past the caches.
-fn side_of_scattered_words(nest: &Nest, elements: &Elements) -> Option<Which> {
+/// Whether a side has words of several elements, and those that follow each other there are from pages of their own on
+/// the other one, and past the caches.
+fn are_scattered(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let bits = u64::from(elements.source_bits);
     if !matches!(elements.source_bits, 8 | 16)
         || elements.source_bits != elements.destination_bits
         || !elements.stores.of_runs()
     {
-        return None;
+        return false;
     }
+    let other = |l: &Loop| side.other().stride(l);
+    let (word, others): (Vec<&Loop>, Vec<&Loop>) =
+        nest.loops.iter().partition(|l| side.stride(l) == bits);
+    let next = others.iter().min_by_key(|l| side.stride(l));
+    let (Some(word), Some(next)) = (word.first(), next) else { return false };
     let is_slow_by_lines = elements.stores.core.streams_by_runs();
     let [packing, unpacking] =
         if is_slow_by_lines { ENOUGH_OF_PAGE } else { ENOUGH_OF_PAGE_ELSEWHERE };
-    [Which::Destination, Which::Source].into_iter().find(|&side| {
-        let other = |l: &Loop| side.other().stride(l);
-        let (word, others): (Vec<&Loop>, Vec<&Loop>) =
-            nest.loops.iter().partition(|l| side.stride(l) == bits);
-        let next = others.iter().min_by_key(|l| side.stride(l));
-        let (Some(word), Some(next)) = (word.first(), next) else { return false };
-        let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
-        let (is_far, enough) = match side {
-            // Elsewhere prefetchers see to such pages, unless these share few sets of the caches.
-            Which::Destination => {
-                (is_slow_by_lines || other(next).is_multiple_of(8 * PAGE), packing)
-            }
-            Which::Source => (true, unpacking),
-        };
-        side.stride(next) == u64::from(u32::BITS)
-            && others.iter().any(|l| other(l) == bits)
-            && (8 * PAGE..=u64::MAX / 2).contains(&other(next))
-            && is_far
-            && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
-    })
+    let enough = match side {
+        Which::Destination => packing,
+        Which::Source => unpacking,
+    };
+    // Of several pages prefetchers follow each, unless these share few sets of the caches.
+    let are_followed =
+        side == Which::Destination && !is_slow_by_lines && !other(next).is_multiple_of(8 * PAGE);
+    let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
+    side.stride(next) == u64::from(u32::BITS)
+        && next.extent >= LEAST_OF_TILE
+        && others.iter().any(|l| other(l) == bits && l.extent >= LEAST_OF_TILE)
+        && (8 * PAGE..=u64::MAX / 2).contains(&other(next))
+        && !are_followed
+        && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
 }
 
 impl Which {
@@ -350,8 +355,8 @@ impl Passes {
         let (mut source, mut destination) = (self.source, self.destination);
         let (mut first, mut second, mut loops) = (Vec::new(), Vec::new(), Vec::new());
         let mut step = u64::from(self.bits);
-        let is_outermost = |(a, &(.., size)): (&Along, &(u64, u64, u64))| !a.is_word && size > 1;
-        let outermost = self.along.iter().zip(at).rposition(is_outermost);
+        let has_several = |(a, &(.., size)): (&Along, &(u64, u64, u64))| !a.is_word && size > 1;
+        let outermost = self.along.iter().zip(at).rposition(has_several);
         for (i, (&Along { all, read, made, written, is_word }, &(start, lots, size))) in
             self.along.iter().zip(at).enumerate()
         {
