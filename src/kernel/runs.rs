@@ -147,11 +147,15 @@ impl Matrix {
                         let runs = starts.step_by(B::WAYS).map(|(&start, &made)| {
                             (memory.wrapping_add(made).cast_const(), to.wrapping_add(start))
                         });
-                        // SAFETY: what has just been made, to where it belongs, from where a line
-                        // begins.
-                        unsafe {
-                            stream_runs::<B>(runs, count * width, is_fetched.then_some(&mut ahead))
-                        };
+                        let bytes = count * width;
+                        if is_fetched {
+                            // SAFETY: what has just been made, to where it belongs, from where a line
+                            // begins.
+                            unsafe { stream_runs::<B, true>(runs, bytes, &mut ahead) };
+                        } else {
+                            // SAFETY: as above.
+                            unsafe { stream_runs::<B, false>(runs, bytes, &mut ahead) };
+                        }
                     }
                     if is_fetched {
                         ahead.finish::<B>();
@@ -164,28 +168,28 @@ impl Matrix {
 }
 
 /// Streams runs of so many bytes to their places, and stores what is left of them behind whole lines. Meanwhile the
-/// source of as much is fetched, if it is to be.
+/// source of as much is fetched, for `FETCHES`.
 ///
 /// # Safety
 ///
 /// They can be read and written, from where lines begin. The CPU has the vectors of `B`.
 #[inline(always)]
-unsafe fn stream_runs<B: StreamedBlock>(
+unsafe fn stream_runs<B: StreamedBlock, const FETCHES: bool>(
     runs: impl Iterator<Item = (*const u8, *mut u8)>,
     bytes: usize,
-    mut ahead: Option<&mut NextPanel>,
+    ahead: &mut NextPanel,
 ) {
     let lines = const { lines_of_block::<B>() };
     let times = const { B::SOURCE_LINES.div_ceil(lines_of_block::<B>()) };
-    let mut pieces = ahead.as_mut().map(|ahead| ahead.fetch::<B>());
+    let mut pieces = ahead.fetch::<B>();
     let mut number = 0;
     for (from, to) in runs {
         let rest = bytes % LINE;
         for at in (0..bytes - rest).step_by(LINE) {
-            if let (Some(ahead), Some(pieces)) = (&mut ahead, &mut pieces) {
+            if FETCHES {
                 if number == lines {
                     number = 0;
-                    *pieces = ahead.fetch::<B>();
+                    pieces = ahead.fetch::<B>();
                 }
                 for line in number * times..(number + 1) * times {
                     pieces.fetch_any::<B::Vector>(line);
