@@ -137,7 +137,7 @@ pub(crate) struct Program {
 #[repr(align(64))]
 struct Scratch<const BYTES: usize>([u8; BYTES]);
 
-/// That of a source, and that of a destination.
+/// The half for what is brought from a source, and that for what goes to a destination.
 fn halves(scratch: &mut [u8]) -> (&mut [u8], &mut [u8]) {
     scratch.split_at_mut(SCRATCH_BYTES)
 }

@@ -352,7 +352,7 @@ fn two_passes() {
 }
 
 /// Past the caches, words that follow each other but are from pages of their own in the host array are made in two passes:
-/// where these have more than a little of each word's rows, and less than one pass reads well.
+/// where each page has more than a little for them, and less than one pass reads or writes well.
 #[test]
 fn words_from_pages_of_their_own() {
     let hops = |shape: &Shape, builder: &PlanBuilder| {
@@ -381,7 +381,7 @@ fn words_from_pages_of_their_own() {
         }
     }
     if !["avx2", "avx512"].contains(&Tier::best().name()) {
-        // These make any such words in two passes.
+        // Tiers of vectors of 16 bytes take two passes for some of these as well.
         return;
     }
     let builder = PlanBuilder::new().streaming(true);

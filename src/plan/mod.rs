@@ -374,8 +374,8 @@ impl Plan {
     /// `source` is the image of [`source_shape`](Plan::source_shape),
     /// `destination` that of [`destination_shape`](Plan::destination_shape).
     /// Neither need be aligned; a destination that begins at a multiple of 64
-    /// bytes is written faster. Nothing is allocated; of the thread's stack up to 256 KiB
-    /// are used.
+    /// bytes is written faster. Up to 144 KiB of scratch memory are on the thread's stack,
+    /// beside what kernels need there.
     ///
     /// # Errors
     ///

@@ -22,6 +22,10 @@ use crate::kernel::{BlockOp, Run, Runs};
 /// L1 holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 
+/// The same for conversions, which are quick enough for reading and writing to take
+/// turns more often.
+const CONVERTED_BYTES: usize = 4 << 10;
+
 /// Scratch memory for the stages of both sides.
 pub(crate) const STAGES_BYTES: usize = 2 * SCRATCH_BYTES;
 
@@ -32,10 +36,6 @@ pub(crate) enum ScratchRoom {
     InL1,
     InL2,
 }
-
-/// The same for conversions, which are quick enough for reading and writing to take
-/// turns more often.
-const CONVERTED_BYTES: usize = 4 << 10;
 
 /// How one side of a kernel call is brought into scratch memory, or out of it: runs of
 /// elements, in lines of blocks of rows.

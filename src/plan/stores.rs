@@ -273,6 +273,37 @@ mod tests {
     }
 
     #[test]
+    fn runs_that_follow_each_other_are_streamed_out_of_scratch_memory() {
+        let is_streamed = |columns, row_stride, destination_step| {
+            let stores = Stores {
+                tier: Tier::best(),
+                core: Core::Zen3,
+                asked: None,
+                both_bytes: 1 << 30,
+                all_bytes: 1 << 30,
+                from_scratch: true,
+            };
+            let strip = Strip {
+                rows: 4,
+                columns,
+                row_stride,
+                blocks: 2,
+                destination_step,
+                ..Strip::default()
+            };
+            let op = BlockOp::Deinterleave { ways: 4, bits: 8, most_first: false };
+            stores.streams(op, &strip)
+        };
+        // Runs of 512 bytes, wherever they are; four of 64 and as many behind them.
+        assert!(is_streamed(512, 1000, 0));
+        assert!(is_streamed(64, 64, 256));
+        // Such whose blocks, or rows, do not follow each other, and such that are no whole lines.
+        assert!(!is_streamed(64, 64, 1024));
+        assert!(!is_streamed(64, 128, 256));
+        assert!(!is_streamed(100, 100, 400));
+    }
+
+    #[test]
     fn pages_go_by_turns_where_it_is_left_to_the_plan_and_the_source_is_near() {
         let by_turns = |asked, both_bytes: u64, threads, op| {
             let tier = Tier::best();
