@@ -204,6 +204,11 @@ impl ImageMap {
         self.tiling.image_elements
     }
 
+    /// An empty index, with room for more than most levels make of it.
+    fn empty_index(&self) -> Vec<u64> {
+        Vec::with_capacity(self.bounds.len() + 2 * self.tiling.image_bounds.len())
+    }
+
     /// The image element at which the array element `index` stands.
     ///
     /// # Errors
@@ -211,7 +216,8 @@ impl ImageMap {
     /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
     pub fn image_element(&self, index: &[u64]) -> Result<u64, IndexError> {
         check(index, &self.bounds)?;
-        let mut e: Vec<u64> = self.major_to_minor.iter().map(|&i| index[i]).collect();
+        let mut e = self.empty_index();
+        e.extend(self.major_to_minor.iter().map(|&i| index[i]));
         for level in &self.tiling.levels {
             level.split(&mut e)?;
         }
@@ -262,7 +268,7 @@ impl ImageMap {
         if image_element >= image_elements {
             return Err(IndexError::OutsideImage { image_element, image_elements });
         }
-        let mut e = Vec::with_capacity(self.tiling.image_bounds.len());
+        let mut e = self.empty_index();
         unfold(image_element, self.tiling.image_bounds.iter().copied(), &mut e);
         for level in self.tiling.levels.iter().rev() {
             if !level.join(&mut e) {
@@ -308,14 +314,20 @@ impl Level {
     /// those after it: combine, then split into ⌊e/t⌋ and e mod t.
     fn split(&self, e: &mut Vec<u64>) -> Result<(), IndexError> {
         e.splice(0..0, std::iter::repeat_n(0, self.leading_ones));
-        let mut parts = e.split_off(e.len() - self.parts().count());
-        let combined = self.dimensions.iter().map(|d| {
-            let rest = parts.split_off(d.parts.len());
-            fold(&std::mem::replace(&mut parts, rest), &d.parts)
-        });
-        let combined: Vec<u64> = combined.collect::<Result<_, _>>()?;
-        e.extend(combined.iter().zip(&self.dimensions).map(|(e, d)| e / d.tile));
-        e.extend(combined.iter().zip(&self.dimensions).map(|(e, d)| e % d.tile));
+        let end = e.len();
+        let start = end - self.parts().count();
+        let mut part = start;
+        for d in &self.dimensions {
+            let parts = part..part + d.parts.len();
+            part = parts.end;
+            e.push(fold(&e[parts], &d.parts)?);
+        }
+        for (i, d) in self.dimensions.iter().enumerate() {
+            let combined = e[end + i];
+            e[end + i] = combined / d.tile;
+            e.push(combined % d.tile);
+        }
+        e.drain(start..end);
         Ok(())
     }
 
@@ -323,15 +335,16 @@ impl Level {
     /// padding that this level put there.
     fn join(&self, e: &mut Vec<u64>) -> bool {
         let n = self.dimensions.len();
-        let within = e.split_off(e.len() - n);
-        let tiles = e.split_off(e.len() - n);
-        for ((d, tile), within) in self.dimensions.iter().zip(tiles).zip(within) {
-            let combined = tile * d.tile + within;
+        let end = e.len();
+        let (tiles, within) = (end - 2 * n, end - n);
+        for (i, d) in self.dimensions.iter().enumerate() {
+            let combined = e[tiles + i] * d.tile + e[within + i];
             if combined >= d.bound {
                 return false;
             }
             unfold(combined, d.parts.iter().copied(), e);
         }
+        e.drain(tiles..end);
         e.drain(..self.leading_ones);
         true
     }

@@ -55,8 +55,9 @@ impl Case {
         let mut source = Buffer::of(&self.source, ahead.0);
         let mut destination = Buffer::poisoned(expected.len(), ahead.1, poison);
         plan.run(source.inside(), destination.inside()).unwrap();
-        let wrong = destination.inside().iter().zip(expected).position(|(a, b)| a != b);
-        if let Some(i) = wrong {
+        if destination.inside() != expected {
+            let mut pairs = destination.inside().iter().zip(expected);
+            let i = pairs.position(|(a, b)| a != b).unwrap();
             panic!(
                 "byte {i} is {:#04x}, not {:#04x}, with {} and addresses at {ahead:?} of 64:\n{}",
                 destination.inside()[i],

@@ -115,7 +115,8 @@ pub(crate) fn run_in(
 
 pub(crate) fn assert_same(are: &[u8], expected: &[u8], plan: &Plan) {
     assert_eq!(are.len(), expected.len(), "{}", plan.explain());
-    if let Some(i) = are.iter().zip(expected).position(|(a, b)| a != b) {
+    if are != expected {
+        let i = are.iter().zip(expected).position(|(a, b)| a != b).unwrap();
         let (is, shall) = (are[i], expected[i]);
         panic!("byte {i} is {is:#04x}, not {shall:#04x}: {}\n{}", plan.tier(), plan.explain());
     }
