@@ -2,9 +2,9 @@
 
 use std::mem::MaybeUninit;
 
-use crate::bits;
+use relayout_kernels::{BlockOp, Place, Run, Strip, bits, fence};
+
 use crate::error::{BufferError, Side};
-use crate::kernel::{self, BlockOp, Place, Run, Strip};
 use crate::plan::{
     Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES, ScratchRoom, Stage,
     Stages, Steps,
@@ -90,7 +90,7 @@ fn walk(
         ScratchRoom::InL2 => buffers.walk_staged::<HOP_BYTES>(&program.nodes),
     }
     if program.streams {
-        kernel::fence();
+        fence();
     }
     Ok(())
 }

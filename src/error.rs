@@ -8,7 +8,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::element::{ElementType, UnknownElementType};
+use relayout_kernels::{ElementType, UnknownElementType};
+
 use crate::shape::{Bound, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError};
 
 /// Anything that this crate refuses to do, with the reason.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::convert::Conversion;
-use crate::element::ElementType;
+use relayout_kernels::{Conversion, ElementType};
+
 use crate::error::{Error, HostError};
 use crate::shape::Shape;
 

@@ -204,24 +204,24 @@ impl ImageMap {
         self.tiling.image_elements
     }
 
-    /// An empty index, with room for more than most levels make of it.
-    fn empty_index(&self) -> Vec<u64> {
-        Vec::with_capacity(self.bounds.len() + 2 * self.tiling.image_bounds.len())
-    }
-
     /// The image element at which the array element `index` stands.
     ///
     /// # Errors
     ///
     /// [`IndexError::Rank`] or [`IndexError::OutOfBounds`].
     pub fn image_element(&self, index: &[u64]) -> Result<u64, IndexError> {
+        self.image_element_in(index, &mut Vec::new())
+    }
+
+    /// The same, with memory for the index in the image.
+    fn image_element_in(&self, index: &[u64], e: &mut Vec<u64>) -> Result<u64, IndexError> {
         check(index, &self.bounds)?;
-        let mut e = self.empty_index();
+        e.clear();
         e.extend(self.major_to_minor.iter().map(|&i| index[i]));
         for level in &self.tiling.levels {
-            level.split(&mut e)?;
+            level.split(e)?;
         }
-        fold(&e, &self.tiling.image_bounds)
+        fold(e, &self.tiling.image_bounds)
     }
 
     /// The first bit of an array element in the image, counted from the least
@@ -244,7 +244,13 @@ impl ImageMap {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn bit_offset(&self, index: &[u64]) -> Result<u64, IndexError> {
-        self.image_element(index)?.checked_mul(self.element_bits.into()).ok_or(IndexError::Overflow)
+        self.bit_offset_in(index, &mut Vec::new())
+    }
+
+    /// The same, with memory for the index in the image.
+    pub(crate) fn bit_offset_in(&self, index: &[u64], e: &mut Vec<u64>) -> Result<u64, IndexError> {
+        let image_element = self.image_element_in(index, e)?;
+        image_element.checked_mul(self.element_bits.into()).ok_or(IndexError::Overflow)
     }
 
     /// The index of the array element that stands at an image element, or
@@ -264,22 +270,57 @@ impl ImageMap {
     /// # Ok::<(), relayout::Error>(())
     /// ```
     pub fn logical_index(&self, image_element: u64) -> Result<Option<Vec<u64>>, IndexError> {
+        let mut index = Vec::new();
+        Ok(self.logical_index_into(image_element, &mut index)?.then_some(index))
+    }
+
+    /// [`logical_index`](Self::logical_index) in a vector that is used again, for whoever
+    /// asks for many of them: its entries are replaced. `false` where there is padding, of
+    /// which the entries tell nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`IndexError::OutsideImage`].
+    ///
+    /// ```
+    /// use relayout::{Shape, index::ImageMap};
+    ///
+    /// let map = ImageMap::new(&"f32[3,5]{1,0:T(2,2)}".parse::<Shape>()?)?;
+    /// let (mut index, mut padding) = (Vec::new(), 0);
+    /// for image_element in 0..map.image_elements() {
+    ///     if map.logical_index_into(image_element, &mut index)? {
+    ///         assert_eq!(map.image_element(&index)?, image_element);
+    ///     } else {
+    ///         padding += 1;
+    ///     }
+    /// }
+    /// assert_eq!(padding, 24 - 15);
+    /// # Ok::<(), relayout::Error>(())
+    /// ```
+    pub fn logical_index_into(
+        &self,
+        image_element: u64,
+        index: &mut Vec<u64>,
+    ) -> Result<bool, IndexError> {
         let image_elements = self.image_elements();
         if image_element >= image_elements {
             return Err(IndexError::OutsideImage { image_element, image_elements });
         }
-        let mut e = self.empty_index();
-        unfold(image_element, self.tiling.image_bounds.iter().copied(), &mut e);
+        index.clear();
+        unfold(image_element, self.tiling.image_bounds.iter().copied(), index);
         for level in self.tiling.levels.iter().rev() {
-            if !level.join(&mut e) {
-                return Ok(None);
+            if !level.join(index) {
+                return Ok(false);
             }
         }
-        let mut index = vec![0; self.bounds.len()];
-        for (&dimension, e) in self.major_to_minor.iter().zip(e) {
-            index[dimension] = e;
+        // From physical order to that of the array.
+        let rank = self.bounds.len();
+        index.resize(2 * rank, 0);
+        for (physical, &dimension) in self.major_to_minor.iter().enumerate() {
+            index[rank + dimension] = index[physical];
         }
-        Ok(Some(index))
+        index.drain(..rank);
+        Ok(true)
     }
 
     /// The position of an array element in row-major order:

@@ -67,18 +67,12 @@
 #[cfg(target_endian = "big")]
 compile_error!("images and host arrays are little-endian, and so has the machine to be");
 
-mod bits;
 mod cache;
-mod convert;
-mod cpu;
 mod drive;
-mod element;
 mod error;
-mod excerpt;
 mod executor;
 mod host;
 pub mod index;
-mod kernel;
 pub mod oracle;
 mod plan;
 mod shape;
@@ -90,18 +84,16 @@ mod typed;
 mod views;
 
 pub use cache::PlanCache;
-pub use convert::Conversion;
-pub use cpu::{Tier, TierError};
-pub use element::{ElementType, UnknownElementType};
 pub use error::{
     BufferError, ChunkError, Error, HostError, IndexError, MismatchError, ShapeError, Side,
 };
 pub use executor::Executor;
 pub use host::{BitOrder, Host};
-pub use kernel::BlockOp;
 pub use plan::{
     Chunk, Chunks, Explanation, LoopExplanation, Padding, Part, Pass, Plan, PlanBuilder,
 };
+#[doc(inline)]
+pub use relayout_kernels::{BlockOp, Conversion, ElementType, Tier, TierError, UnknownElementType};
 pub use shape::{
     AnyShape, Bound, Layout, MAX_DEPTH, MAX_RANK, MAX_TILES, ParseError, ParseErrorKind, Shape,
     Sizes, Split, Tile, TileEntry, Tuple, Warning,

@@ -11,7 +11,8 @@
 //! low ones are kept (of `pred`, whether any was set); where they become more,
 //! the new ones are 0. Padding is 0.
 
-use crate::element::ElementType;
+use relayout_kernels::ElementType;
+
 use crate::error::{BufferError, Error, Side};
 use crate::index::ImageMap;
 use crate::shape::Shape;
@@ -81,11 +82,13 @@ pub fn between(
 
     let to_truth = from.element_type() == ElementType::Pred && to.element_bits() == 1;
     destination.fill(0);
+    let (mut index, mut source_index) = (Vec::new(), Vec::new());
     for image_element in 0..to_map.image_elements() {
-        let Some(index) = to_map.logical_index(image_element)? else {
+        if !to_map.logical_index_into(image_element, &mut index)? {
             continue;
-        };
-        let mut value = read(source, from_map.bit_offset(&index)?, from.element_bits());
+        }
+        let offset = from_map.bit_offset_in(&index, &mut source_index)?;
+        let mut value = read(source, offset, from.element_bits());
         if to_truth {
             value = u128::from(value != 0);
         }

@@ -1,6 +1,7 @@
 //! Host arrays as slices of numbers.
 
-use crate::element::ElementType;
+use relayout_kernels::ElementType;
+
 use crate::error::{Error, MismatchError, Side};
 use crate::plan::Plan;
 

@@ -1,8 +1,9 @@
 //! A kernel call in smaller ones: fewer lines, blocks, rows or columns at a time.
 
+use relayout_kernels::BlockOp;
+
 use super::choose::{Leaf, WORD_BITS, lots};
 use super::nest::Loop;
-use crate::kernel::BlockOp;
 
 /// What a call goes along.
 #[derive(Clone, Copy)]

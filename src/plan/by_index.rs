@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
+use relayout_kernels::{Conversion, bits};
+
 use super::Padding;
 use super::side::{Needs, Positions};
-use crate::bits;
-use crate::convert::Conversion;
 use crate::error::{BufferError, Side};
 
 /// Two maps, and what an element is on either side.
@@ -161,9 +161,10 @@ impl ByIndex {
     /// with different values.
     fn pad(&self, destination: &mut [u8], elements: u64, fill: u8) {
         if let Positions::Image { map, .. } = &self.to {
+            let mut index = Vec::new();
             for k in 0..elements {
                 // An element asked for is one of the image.
-                if map.logical_index(k).is_ok_and(|index| index.is_some()) {
+                if map.logical_index_into(k, &mut index).is_ok_and(|is_element| is_element) {
                     continue;
                 }
                 self.pad_element(destination, k * u64::from(self.destination_bits), fill);

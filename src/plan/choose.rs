@@ -16,12 +16,14 @@
 //! sides are interleaved as well, if they fill bytes. Other elements that
 //! begin within a byte on both sides are moved **bit by bit**.
 
+use relayout_kernels::{
+    BlockOp, Strip, Tier, has_dense_words, has_pixels, joins_both_loops, kernel,
+};
+
 use super::hop::Hop;
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, ScratchRoom, Stages};
 use super::stores::Stores;
-use crate::cpu::Tier;
-use crate::kernel::{BlockOp, Strip, has_dense_words, has_pixels, joins_both_loops, kernel};
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -222,6 +224,7 @@ fn leaves(
         | BlockOp::Convert { .. }
         | BlockOp::Fill
         | BlockOp::FillBits => {}
+        _ => return None,
     }
     let loops = extents(loops);
     let stages = Stages::default();
@@ -907,7 +910,7 @@ fn bytes(bits: u64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::Core;
+    use relayout_kernels::Core;
 
     fn elements(source_bits: u32, destination_bits: u32) -> Elements {
         let (truth, source_end) = (false, 1 << 40);

@@ -3,10 +3,11 @@
 //! Times are in picoseconds, and only their ratios matter: they were fitted to what the layouts
 //! of the corpus took, each way they can go (see `docs/performance.md`).
 
+use relayout_kernels::BlockOp;
+
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
 use super::stores::{LINE, Stores};
-use crate::kernel::BlockOp;
 
 /// About how long some kernels take. `None` where a number does not fit.
 pub(super) fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {

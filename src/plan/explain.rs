@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use relayout_kernels::{BlockOp, Tier};
+
 use super::{Body, Call, Node, Padding, Plan};
-use crate::cpu::Tier;
 use crate::host::Host;
-use crate::kernel::BlockOp;
 use crate::shape::Shape;
 
 /// What a plan does: [`Plan::explain`].

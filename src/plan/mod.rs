@@ -38,15 +38,15 @@ pub(crate) use staged::{
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
+use relayout_kernels::{Core, ElementType, Tier};
+
 use by_index::ByIndex;
 use recipe::Recipe;
 use side::{Side, Window};
 use stores::Stores;
 use threads::Shares;
 
-use crate::cpu::{Core, Tier};
 use crate::drive::{self, Program};
-use crate::element::ElementType;
 use crate::error::{BufferError, Error, Side as Which};
 use crate::host::Host;
 use crate::shape::Shape;

@@ -7,13 +7,14 @@
 
 use std::ops::Range;
 
+use relayout_kernels::{BlockOp, Place, Run, Strip, kernel};
+
 use super::choose::{Leaf, step};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
 use super::tails::{share_loops, take_tail};
-use crate::kernel::{self, BlockOp, Place, Run, Strip};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
@@ -279,7 +280,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             if stream {
                 take_tail(&mut first, &mut rest, stores.tier);
             }
-            let run = kernel::kernel(first.op, stores.tier, stream);
+            let run = kernel(first.op, stores.tier, stream);
             if run.is_none() && !matches!(first.op, BlockOp::Bits { .. } | BlockOp::FillBits) {
                 return None;
             }
@@ -295,11 +296,11 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             }
             strip.pages_by_turns = stream && stores.by_turns(op);
             if let Some(stage) = &mut stages.source {
-                stage.run = Some(kernel::kernel(stage.op, stores.tier, false)?);
+                stage.run = Some(kernel(stage.op, stores.tier, false)?);
             }
             if let Some(stage) = &mut stages.destination {
                 let stream = stores.streams(stage.op, &strip);
-                stage.run = Some(kernel::kernel(stage.op, stores.tier, stream)?);
+                stage.run = Some(kernel(stage.op, stores.tier, stream)?);
             }
             let order = match op.goes_by_order() && !stream {
                 true if stores.are_shuffled() => strip.shuffled(),
@@ -399,8 +400,8 @@ fn is_padding(leaf: &Leaf) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::cpu::Core;
     use crate::{PlanBuilder, Shape, Tier};
+    use relayout_kernels::Core;
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,

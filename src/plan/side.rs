@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use relayout_kernels::Conversion;
+
 use super::digits::{self, Digits, Root};
-use crate::convert::Conversion;
 use crate::error::{BufferError, Error, ShapeError, Side as Which};
 use crate::host::{Host, HostPlace, check_window};
 use crate::index::ImageMap;

@@ -10,13 +10,13 @@
 //! converted there in the same manner. No more than [`SCRATCH_BYTES`] of the array
 //! are ever held so.
 
+use relayout_kernels::{BlockOp, Conversion, Run, Runs};
+
 use super::along::Along;
 use super::choose::{self, Elements, Leaf};
 use super::hop;
 use super::nest::{Loop, Nest};
 use crate::Tier;
-use crate::convert::Conversion;
-use crate::kernel::{BlockOp, Run, Runs};
 
 /// What is widened at a time: with what it is read from and written to, less than
 /// L1 holds.

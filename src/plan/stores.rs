@@ -5,9 +5,9 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
+use relayout_kernels::{BlockOp, Core, ROOM, Runs, Strip, WrittenColumns};
+
 use crate::Tier;
-use crate::cpu::Core;
-use crate::kernel::{BlockOp, ROOM, Runs, Strip, WrittenColumns};
 
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.

@@ -14,12 +14,13 @@
 //! that are taken apart into rows, it is a line, and only where they are streamed, which need not end between the two then:
 //! a program does that, once it has put both into the same loops.
 
+use relayout_kernels::{BlockOp, Strip};
+
 use super::choose::{Leaf, bits};
 use super::nest::Loop;
 use super::program::goes_by_source;
 use super::stores::Stores;
 use crate::Tier;
-use crate::kernel::{BlockOp, Strip};
 
 /// A transpose is called by more loops for the sake of its tail only where each call writes so many bytes.
 const LEAST_CALL: usize = 8 << 10;

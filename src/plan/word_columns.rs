@@ -3,9 +3,10 @@
 //! Whole words and the rest of a row are regions of their own, because their loops differ. Where the array
 //! is dense, or rows are short, or elements are narrower than the bytes of the host, one kernel does both.
 
+use relayout_kernels::{BlockOp, has_word_columns};
+
 use super::choose::{self, Elements, Leaf, WORD_BITS as WORD};
 use super::nest::{Loop, Nest};
-use crate::kernel::{BlockOp, has_word_columns};
 
 /// Rows that are not dense have a word and more, but no more words than this, as those are transposed as such; and there
 /// are as many of them as a vector has words.

@@ -1,9 +1,11 @@
 //! [`Layout`]: the physical order of the dimensions, the tiles, and the
 //! attributes of XLA that go with them.
 
+use relayout_kernels::ElementType;
+
 use super::AnyShape;
 use super::tiling::MAX_ELEMENTS;
-use crate::element::ElementType;
+
 use crate::error::ShapeError;
 
 /// The most dimensions that an array may have, and entries that a tile may.

@@ -18,12 +18,13 @@ mod tiling;
 
 use std::fmt;
 
+use relayout_kernels::ElementType;
+
 pub use layout::{Layout, MAX_RANK, MAX_TILES, Split, Tile, TileEntry};
 pub use sizes::{Sizes, Warning};
 pub use text::{MAX_DEPTH, ParseError, ParseErrorKind};
 pub(crate) use tiling::{Level, Tiling};
 
-use crate::element::ElementType;
 use crate::error::{MismatchError, ShapeError};
 
 /// The bound of one dimension, in elements.

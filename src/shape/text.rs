@@ -27,11 +27,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use relayout_kernels::{
+    ElementType, UnknownElementType,
+    excerpt::{excerpt, printable},
+};
+
 use super::tiling::MAX_ELEMENTS;
 use super::{AnyShape, Bound, Layout, Shape, Split, Tile, TileEntry, Tuple};
-use crate::element::{ElementType, UnknownElementType};
 use crate::error::ShapeError;
-use crate::excerpt::{excerpt, printable};
 
 /// How deep tuples and physical shapes may be nested in a text.
 pub const MAX_DEPTH: usize = 64;

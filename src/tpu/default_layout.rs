@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::element::ElementType;
+use relayout_kernels::ElementType;
+
 use crate::error::ShapeError;
 use crate::shape::{Layout, MAX_RANK, Shape, Tile};
 
@@ -86,7 +87,7 @@ impl FromStr for Chip {
         Chip::ALL
             .into_iter()
             .find(|chip| chip.name() == name || (*chip == Chip::V7x && name == "v7x"))
-            .ok_or_else(|| UnknownChip { text: crate::excerpt::excerpt(text) })
+            .ok_or_else(|| UnknownChip { text: relayout_kernels::excerpt::excerpt(text) })
     }
 }
 

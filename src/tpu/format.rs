@@ -1,6 +1,7 @@
 //! The formats of TPU buffers that have names.
 
-use crate::element::ElementType;
+use relayout_kernels::ElementType;
+
 use crate::error::ShapeError;
 use crate::shape::{Layout, Shape, Tile};
 

@@ -134,11 +134,12 @@ fn window_mask(shape: &Shape, start: &[u64], sizes: &[u64]) -> Vec<u8> {
     let map = ImageMap::new(shape).unwrap();
     let bits = u64::from(shape.element_bits());
     let mut mask = vec![0; shape.sizes().unwrap().image_bytes as usize];
-    let is_in = |index: Vec<u64>| {
+    let is_in = |index: &[u64]| {
         (0..index.len()).all(|d| (start[d]..start[d] + sizes[d]).contains(&index[d]))
     };
+    let mut index = Vec::new();
     for k in 0..map.image_elements() {
-        if map.logical_index(k).unwrap().is_some_and(is_in) {
+        if map.logical_index_into(k, &mut index).unwrap() && is_in(&index) {
             for bit in k * bits..(k + 1) * bits {
                 mask[(bit / 8) as usize] |= 1 << (bit % 8);
             }

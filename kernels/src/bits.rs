@@ -2,18 +2,18 @@
 //! the least significant bits of its byte, unless somebody says otherwise.
 
 /// The byte in which a bit of a buffer is.
-pub(crate) fn byte_of(bit: u64) -> usize {
+pub fn byte_of(bit: u64) -> usize {
     // It is in a buffer, so its number fits.
     usize::try_from(bit / 8).unwrap_or(usize::MAX)
 }
 
 /// The element of at most 8 bits at a bit of a buffer.
-pub(crate) fn get(buffer: &[u8], at: u64, bits: u32) -> u8 {
+pub fn get(buffer: &[u8], at: u64, bits: u32) -> u8 {
     buffer[byte_of(at)] >> (at % 8) & (0xff >> (8 - bits))
 }
 
 /// Puts the low bits of `value` there, and leaves the others of the byte alone.
-pub(crate) fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
+pub fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
     let mask = (0xff >> (8 - bits)) << (at % 8);
     let byte = &mut buffer[byte_of(at)];
     *byte = *byte & !mask | value << (at % 8) & mask;
@@ -21,14 +21,14 @@ pub(crate) fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
 
 /// Where in its byte an element really is, whose place is counted from the least
 /// significant bit: there, or counted from the most significant one.
-pub(crate) fn ordered(at: u64, bits: u32, most_first: bool) -> u64 {
+pub fn ordered(at: u64, bits: u32, most_first: bool) -> u64 {
     if most_first && bits < 8 { at - at % 8 + (8 - u64::from(bits) - at % 8) } else { at }
 }
 
 /// The bits of `bytes` bytes, packed: of each byte the low `BITS` ones, or
 /// whether any was set.
 #[inline(always)]
-pub(crate) fn narrow<const BITS: u32, const TRUTH: bool>(bytes: [u8; 8]) -> u64 {
+pub fn narrow<const BITS: u32, const TRUTH: bool>(bytes: [u8; 8]) -> u64 {
     let mut x = u64::from_le_bytes(bytes);
     if TRUTH {
         // The top bit of each byte: set by the carry out of the others, or so.
@@ -48,7 +48,7 @@ pub(crate) fn narrow<const BITS: u32, const TRUTH: bool>(bytes: [u8; 8]) -> u64 
 
 /// The inverse of [`narrow`]: eight bytes from the low `8 * BITS` bits.
 #[inline(always)]
-pub(crate) fn widen<const BITS: u32>(packed: u64) -> [u8; 8] {
+pub fn widen<const BITS: u32>(packed: u64) -> [u8; 8] {
     let mut x = packed;
     let mut bits = 8 * BITS;
     let mut lane = 64;
@@ -66,7 +66,7 @@ const fn mask(bits: u32) -> u64 {
 
 /// Eight bytes of packed elements, those of each byte in the opposite order.
 #[inline(always)]
-pub(crate) fn reversed(packed: u64, bits: u32) -> u64 {
+pub fn reversed(packed: u64, bits: u32) -> u64 {
     let mut x = packed;
     let mut half = bits;
     while half < 8 {
@@ -78,7 +78,7 @@ pub(crate) fn reversed(packed: u64, bits: u32) -> u64 {
 }
 
 /// Widens a run of elements that begins at any bit into bytes.
-pub(crate) fn widen_run(source: &[u8], at: u64, bits: u32, most_first: bool, bytes: &mut [u8]) {
+pub fn widen_run(source: &[u8], at: u64, bits: u32, most_first: bool, bytes: &mut [u8]) {
     let mut at = at;
     for eight in bytes.chunks_mut(8) {
         let (first, shift) = (byte_of(at), at % 8);
@@ -103,7 +103,7 @@ pub(crate) fn widen_run(source: &[u8], at: u64, bits: u32, most_first: bool, byt
 
 /// Narrows bytes into a run of elements that begins at any bit, and leaves the other
 /// bits of its first and its last byte alone.
-pub(crate) fn narrow_run(
+pub fn narrow_run(
     bytes: &[u8],
     (bits, truth, most_first): (u32, bool, bool),
     destination: &mut [u8],

@@ -7,7 +7,7 @@ use super::scalar;
 use super::vector::Vector;
 use super::walk::{Ahead, NEAR_AHEAD};
 use super::{Place, Strip};
-use crate::convert::Convert;
+use crate::conversion::Convert;
 
 /// [`BlockOp::Convert`](super::BlockOp::Convert). The compiler makes vectors of its loop.
 pub(super) struct ConvertRun<C, const STREAM: bool>(std::marker::PhantomData<C>);

@@ -20,7 +20,7 @@ use super::{Place, Strip, scalar};
 
 /// So many lines at least have room at each set of L1 of CPUs of x86-64, and of L2 of those that
 /// [have few ways](crate::cpu::Core::has_few_ways).
-pub(crate) const ROOM: usize = 8;
+pub const ROOM: usize = 8;
 
 /// Lines that are a multiple of so many bytes apart share a set of L1 on CPUs of x86-64.
 pub(super) const L1_SETS: usize = PAGE;

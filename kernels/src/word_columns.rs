@@ -27,7 +27,7 @@ use super::{Place, Run, Strip};
 const WORD: usize = 4;
 
 /// Whether there is a kernel for so many columns of a dense matrix.
-pub(crate) fn has_word_columns(columns: u64) -> bool {
+pub fn has_word_columns(columns: u64) -> bool {
     matches!(columns, 3 | 5..=7)
 }
 

@@ -5,8 +5,8 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::{Algorithm, InstructionSet};
+use super::bits;
 use super::{Place, Run, Strip};
-use crate::bits;
 
 /// The tier without vectors.
 pub(super) struct Scalar;

@@ -25,7 +25,7 @@ use super::transpose::{
 use super::vector::Vector;
 use super::word_columns::{DeinterleaveColumns, InterleaveColumns};
 use super::{BlockOp, Place, Run, Strip};
-use crate::convert::{self, Conversion};
+use crate::conversion::{self, Conversion};
 
 /// A block op for elements of one width, in every tier.
 ///
@@ -84,13 +84,13 @@ pub(super) trait Apart {
 macro_rules! compiled {
     ([$($feature:tt),*] ()) => {
         #[inline(always)]
-        unsafe fn apart<A: $crate::kernel::algorithm::Apart>(what: A) {
+        unsafe fn apart<A: $crate::algorithm::Apart>(what: A) {
             /// # Safety
             ///
             /// What it says of itself; the CPU has these features.
             #[inline(never)]
             $(#[target_feature(enable = $feature)])*
-            unsafe fn apart<A: $crate::kernel::algorithm::Apart>(what: A) {
+            unsafe fn apart<A: $crate::algorithm::Apart>(what: A) {
                 // SAFETY: the same contract; the vector needs the features of this function.
                 unsafe { what.run::<V>() };
             }
@@ -98,15 +98,15 @@ macro_rules! compiled {
             unsafe { apart(what) };
         }
 
-        fn compiled<B: $crate::kernel::algorithm::Body>() -> $crate::kernel::Run {
+        fn compiled<B: $crate::algorithm::Body>() -> $crate::Run {
             /// # Safety
             ///
             /// That of the body; the CPU has these features.
             #[inline(never)]
             $(#[target_feature(enable = $feature)])*
-            unsafe fn compiled<B: $crate::kernel::algorithm::Body>(
-                strip: &$crate::kernel::Strip,
-                order: &[$crate::kernel::Place],
+            unsafe fn compiled<B: $crate::algorithm::Body>(
+                strip: &$crate::Strip,
+                order: &[$crate::Place],
                 source: *const u8,
                 destination: *mut u8,
             ) {
@@ -184,9 +184,9 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
     macro_rules! convert_entry {
         ($conversion:ident) => {
             if stream {
-                I::entry::<ConvertRun<convert::$conversion, true>>()
+                I::entry::<ConvertRun<conversion::$conversion, true>>()
             } else {
-                I::entry::<ConvertRun<convert::$conversion, false>>()
+                I::entry::<ConvertRun<conversion::$conversion, false>>()
             }
         };
     }

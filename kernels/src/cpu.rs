@@ -66,7 +66,7 @@ macro_rules! detected {
     ([$($feature:tt),+] ()) => { $(std::arch::is_aarch64_feature_detected!($feature))&&+ };
 }
 
-/// Whether AVX-512 is [emulated](crate::kernel), with AVX2, for tests on a CPU that lacks it.
+/// Whether AVX-512 is [emulated](crate), with AVX2, for tests on a CPU that lacks it.
 #[cfg(target_arch = "x86_64")]
 fn is_emulated() -> bool {
     cfg!(emulate_avx512) && with_features!(avx2, detected())
@@ -122,17 +122,20 @@ impl Tier {
     }
 
     /// Whether it has streaming stores, which go past the caches.
-    pub(crate) fn streams(self) -> bool {
+    #[doc(hidden)]
+    pub fn streams(self) -> bool {
         cfg!(target_arch = "x86_64") && self != Tier::SCALAR
     }
 
     /// Whether it has shuffles of bytes in any order.
-    pub(crate) fn shuffles(self) -> bool {
+    #[doc(hidden)]
+    pub fn shuffles(self) -> bool {
         self > Tier::PORTABLE
     }
 
     /// The bytes of its longest vectors.
-    pub(crate) fn vector_bytes(self) -> usize {
+    #[doc(hidden)]
+    pub fn vector_bytes(self) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => 64,
@@ -143,7 +146,8 @@ impl Tier {
     }
 
     /// Whether it loads and stores some bytes of 16.
-    pub(crate) fn has_masks(self) -> bool {
+    #[doc(hidden)]
+    pub fn has_masks(self) -> bool {
         self.vector_bytes() == 64
     }
 
@@ -208,7 +212,7 @@ impl std::error::Error for TierError {}
 /// A family of cores whose caches and prefetchers were measured. No instruction tells how these serve
 /// a stream of loads and stores, so sizes and distances go by the family (docs/performance.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Core {
+pub enum Core {
     /// CPUs of Intel, of which one for servers was measured. What prefetchers follow is better left to
     /// them.
     Intel,
@@ -223,7 +227,7 @@ pub(crate) enum Core {
 
 impl Core {
     /// Of this CPU, which is asked once: a virtual machine takes long to answer.
-    pub(crate) fn here() -> Core {
+    pub fn here() -> Core {
         static HERE: OnceLock<Core> = OnceLock::new();
         *HERE.get_or_init(Core::ask)
     }
@@ -254,35 +258,35 @@ impl Core {
     }
 
     /// Whether prefetchers follow what is read of several pages at a time.
-    pub(crate) fn follows_pages(self) -> bool {
+    pub fn follows_pages(self) -> bool {
         self == Core::Intel
     }
 
     /// Whether L2 has 8 ways, or fewer: lines at distances of powers of two, which
     /// share a set, drive each other out.
-    pub(crate) fn has_few_ways(self) -> bool {
+    pub fn has_few_ways(self) -> bool {
         matches!(self, Core::Zen3 | Core::Zen4)
     }
 
     /// Lines that are a multiple of so many bytes apart share a set of L2, if they are in the same large page of memory:
     /// what the sets have together, where there are few ways and they were measured.
-    pub(crate) fn l2_sets(self) -> usize {
+    pub fn l2_sets(self) -> usize {
         if self == Core::Zen3 { 64 << 10 } else { 128 << 10 }
     }
 
     /// Whether a core has most of an L3 of 32 MiB, as measured, so that ordinary stores are the quicker ones for longer.
-    pub(crate) fn has_more_of_l3(self) -> bool {
+    pub fn has_more_of_l3(self) -> bool {
         self == Core::Zen3
     }
 
     /// Whether what is streamed is slow unless some lines of a run follow each other.
-    pub(crate) fn streams_by_runs(self) -> bool {
+    pub fn streams_by_runs(self) -> bool {
         self == Core::Zen3
     }
 
     /// Whether loops that do little more than stream run so far ahead of their stores that memory
     /// takes fewer of these.
-    pub(crate) fn outruns_streams(self) -> bool {
+    pub fn outruns_streams(self) -> bool {
         self == Core::Zen4
     }
 }

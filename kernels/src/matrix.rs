@@ -69,7 +69,7 @@ const ROWS_FOLLOWED: usize = 32;
 /// Whether a side of so many bytes, which one loop of a strip has made that long, goes on in the other loop too, if that
 /// continues it, where the other side has so many bytes. If these are few, the way goes along a side as it is in two
 /// strides (`few.rs`), and a long one stays as it is.
-pub(crate) const fn joins_both_loops(side: usize, other: usize) -> bool {
+pub const fn joins_both_loops(side: usize, other: usize) -> bool {
     side < 8 * LINE || other >= LINE
 }
 

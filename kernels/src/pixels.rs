@@ -33,7 +33,7 @@ const CHANNELS: usize = 3;
 const TABLE: usize = 2 * LINES_DOWN_NEAR * MAX_LANES * CHANNELS;
 
 /// Whether there is a kernel for pixels of so many channels.
-pub(crate) fn has_pixels(channels: u64) -> bool {
+pub fn has_pixels(channels: u64) -> bool {
     channels == CHANNELS as u64
 }
 

@@ -62,7 +62,7 @@ impl Conversion {
     }
 
     /// The widths of an element before and after it, in bytes.
-    pub(crate) fn widths(self) -> (usize, usize) {
+    pub fn widths(self) -> (usize, usize) {
         match self {
             Conversion::F32ToBf16 | Conversion::F32ToF16 => (4, 2),
             Conversion::Bf16ToF32 | Conversion::F16ToF32 => (2, 4),
@@ -101,7 +101,7 @@ macro_rules! conversions {
 
         impl Conversion {
             /// Converts one element.
-            pub(crate) fn element(self, from: &[u8], to: &mut [u8]) {
+            pub fn element(self, from: &[u8], to: &mut [u8]) {
                 match self {
                     $(Conversion::$name => {
                         let value = $name::convert(bytemuck::pod_read_unaligned(from));

@@ -3,11 +3,11 @@
 
 #![allow(unsafe_code, reason = "calls of kernels")]
 
+use relayout_kernels::{BlockOp, Core, Place, Run, Strip, Tier, fence, kernel};
 use relayout_testing::{Buffer, noise};
 
-use super::vector::LINE;
-use super::{BlockOp, Place, Run, Strip, fence, kernel, next_random};
-use crate::cpu::{Core, Tier};
+/// Bytes of a line of cache.
+const LINE: usize = 64;
 
 /// So many strips, each in all tiers by both kinds of stores.
 const STRIPS: usize = 3000;
@@ -19,7 +19,9 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = next_random(self.0);
+        // The generator of Knuth's MMIX, whose high bits count.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % most
     }
 
@@ -690,7 +692,7 @@ fn check(random: &mut Random, what: &str, op: BlockOp, strip: Strip, [from, to]:
         fence();
         destination
     };
-    let whole = [(strip, strip.place(0, 0))];
+    let whole = [(strip, Place::default())];
     let parts: Vec<(Strip, Place)> = strip.pieces().collect();
     let mut expected = made(kernel(op, Tier::SCALAR, false).unwrap(), &parts);
     let is_transpose = matches!(op, BlockOp::Transpose { .. });

@@ -556,15 +556,7 @@ impl FetchesAhead for PagesAhead {
 mod tests {
     use super::*;
 
-    type Words = crate::kernel::turn::Vectors<
-        crate::kernel::portable::V,
-        crate::kernel::turn::Whole,
-        4,
-        32,
-        4,
-        1,
-        32,
-    >;
+    type Words = crate::turn::Vectors<crate::portable::V, crate::turn::Whole, 4, 32, 4, 1, 32>;
 
     #[test]
     fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
@@ -640,7 +632,7 @@ mod tests {
 
     #[test]
     fn the_next_panel_is_fetched_row_by_row_in_pieces() {
-        use crate::kernel::{portable, turn};
+        use crate::{portable, turn};
         type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
         assert_eq!(piece::<Lines>(), 4);
         let strip = Strip {
@@ -683,7 +675,7 @@ mod tests {
     #[test]
     fn rows_that_follow_each_other_are_fetched_as_one() {
         use crate::cpu::Core;
-        use crate::kernel::{portable, turn};
+        use crate::{portable, turn};
         type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
         let matrix = |core, row_stride| {
             let strip = Strip {
@@ -737,7 +729,7 @@ mod tests {
     #[test]
     fn rows_of_words_that_follow_each_other_are_fetched_by_their_elements() {
         use crate::cpu::Core;
-        use crate::kernel::{portable, turn};
+        use crate::{portable, turn};
         type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
         // Words of two rows of 200 bytes, 40 words in a line, and two lines that are one matrix.
         let strip = Strip {

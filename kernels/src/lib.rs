@@ -23,16 +23,43 @@
 //! overlap, and that the CPU has the tier: [`kernel`] takes a `Tier`, which
 //! proves it. Nothing need be aligned.
 
+// No input may panic. What panics or truncates by design is denied here; an
+// index out of bounds is not, so indexing is left to places that know theirs.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        clippy::cast_sign_loss,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::todo,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+// Unit tests are of what kernels are made of. Whole ones would be compiled again for them, which takes
+// minutes; they are tested from outside, in tests/strips.rs.
+#![cfg_attr(test, allow(dead_code, unused_imports, unused_macros, reason = "kernels are left out"))]
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod ahead;
 mod algorithm;
+pub mod bits;
+mod block_op;
 mod carry;
+mod conversion;
 mod convert;
 mod copy;
+mod cpu;
 mod crowded;
 mod deinterleave;
 mod dense;
 mod dense_columns;
 mod dense_words;
+mod element;
+pub mod excerpt;
 mod few;
 mod interleave;
 mod joined;
@@ -44,8 +71,7 @@ mod packed_rows;
 mod pages;
 mod pixels;
 mod places;
-#[cfg(test)]
-mod random_strips;
+mod portable;
 mod rows;
 mod runs;
 mod scalar;
@@ -56,273 +82,28 @@ mod vector;
 mod walk;
 mod whole_lines;
 mod word_columns;
-
-#[cfg(target_arch = "aarch64")]
-mod aarch64;
-mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::fmt;
 use std::ops::Range;
 
-use crate::convert::Conversion;
-use crate::cpu::{Core, Level, Tier};
-pub(crate) use crowded::ROOM;
-pub(crate) use dense_words::has_dense_words;
+pub use block_op::BlockOp;
+pub use conversion::Conversion;
+use cpu::Level;
+pub use cpu::{Core, Tier, TierError};
+pub use crowded::ROOM;
+pub use dense_words::has_dense_words;
+pub use element::{ElementType, UnknownElementType};
 use matrix::Matrix;
-pub(crate) use matrix::joins_both_loops;
-pub(crate) use pixels::has_pixels;
+pub use matrix::joins_both_loops;
+pub use pixels::has_pixels;
 use places::Split;
 use vector::LINE;
-pub(crate) use word_columns::has_word_columns;
-
-/// What a kernel does with each block of a strip.
-///
-/// Widths are in bits. The two sides are a source and a destination matrix; one
-/// of them has its rows at any distance from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BlockOp {
-    /// One run of bytes to one run of bytes.
-    Copy,
-    /// Rows of elements into words: `ways` elements, one of each row, stand
-    /// beside each other. Rows of elements below a byte fill bytes.
-    Interleave {
-        /// Rows, which are elements in a word.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-        /// The first element of a byte of a row has its most significant bits. Only of
-        /// elements below a byte.
-        most_first: bool,
-    },
-    /// Words into rows of elements: the mirror of `Interleave`.
-    Deinterleave {
-        /// Elements in a word, which are rows.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-        /// As of `Interleave`.
-        most_first: bool,
-    },
-    /// Rows of bytes into words, of each byte the low bits.
-    Squeeze {
-        /// Bytes in a word.
-        ways: u32,
-        /// Bits of each byte that are kept.
-        bits: u32,
-        /// Keep whether any bit was set, instead of the low bits.
-        truth: bool,
-    },
-    /// Words into rows of bytes, whose other bits are 0: the mirror of
-    /// `Squeeze`.
-    Unsqueeze {
-        /// Bytes in a word.
-        ways: u32,
-        /// Bits that make one byte.
-        bits: u32,
-    },
-    /// A run of bytes into a run of narrower elements.
-    Narrow {
-        /// Bits of each byte that are kept.
-        bits: u32,
-        /// Keep whether any bit was set, instead of the low bits.
-        truth: bool,
-        /// The first element of a byte has its most significant bits.
-        most_first: bool,
-    },
-    /// A run of narrow elements into a run of bytes: the mirror of `Narrow`.
-    Widen {
-        /// Bits that make one byte.
-        bits: u32,
-        /// The first element of a byte has its most significant bits.
-        most_first: bool,
-    },
-    /// One run of bytes to one run of bytes, the elements of each byte in the opposite
-    /// order.
-    Reverse {
-        /// Width of an element.
-        bits: u32,
-    },
-    /// A run of numbers into a run of numbers of another type.
-    Convert {
-        /// What becomes of each of them.
-        conversion: Conversion,
-    },
-    /// Rows into columns.
-    Transpose {
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Rows of words of 32 bits into columns, where the source has a byte for each element of a
-    /// word, of which the word takes the low bits.
-    NarrowTranspose {
-        /// Bits of each byte that are kept.
-        bits: u32,
-        /// Keep whether any bit was set, instead of the low bits.
-        truth: bool,
-    },
-    /// Rows of words of 32 bits into columns, where the destination has a byte for each element of
-    /// a word: the mirror of `NarrowTranspose`.
-    TransposeWiden {
-        /// Bits that make one byte.
-        bits: u32,
-    },
-    /// Rows of words of 32 bits into columns, where the elements of a word are as far from each other in
-    /// the source as a block has columns: channels of pixels.
-    GatherTranspose {
-        /// Elements in a word.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Rows of words of 32 bits into columns, where the elements of a word are as far from each other in
-    /// the destination as a block has rows: the mirror of `GatherTranspose`.
-    TransposeScatter {
-        /// Elements in a word.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Rows of words into columns, and `ways` of these into words again: from
-    /// words of elements that were beside each other in one dimension to words of
-    /// those beside each other in another one, the dimensions swapped.
-    TransposeInterleave {
-        /// Elements in a word, on both sides.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Rows into words of `ways` elements, one of each, and these into columns: rows of a dense matrix each.
-    InterleaveTranspose {
-        /// Elements in a word, which are rows.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Columns of words into rows of words, and these into rows of elements: the mirror of
-    /// `InterleaveTranspose`.
-    TransposeDeinterleave {
-        /// Elements in a word, which are rows.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Rows into words of `ways` columns each.
-    InterleaveColumns {
-        /// Elements in a word, which are columns.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Words of `ways` columns each into rows: the mirror of `InterleaveColumns`.
-    DeinterleaveColumns {
-        /// Elements in a word, which are columns.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// `ways` rows of words into as many rows of words, in which those elements
-    /// share a word that had the same word number in different rows.
-    Exchange {
-        /// Elements in a word, which is as many as there are rows.
-        ways: u32,
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Single elements from any places to any places.
-    Strided {
-        /// Width of an element.
-        bits: u32,
-    },
-    /// Single elements that do not stand at whole bytes, on either side.
-    Bits {
-        /// Width of an element in the source.
-        source_bits: u32,
-        /// Width of an element in the destination.
-        destination_bits: u32,
-        /// Write whether any bit was set, instead of the low bits.
-        truth: bool,
-    },
-    /// A run of padding.
-    Fill,
-    /// Single elements of padding that do not stand at whole bytes.
-    FillBits,
-}
-
-impl BlockOp {
-    /// Whether its kernels visit the blocks of a strip in the order that they are
-    /// told. That has to be all of them, and each once.
-    pub(crate) fn goes_by_order(self) -> bool {
-        matches!(self, BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Deinterleave { .. })
-    }
-}
-
-impl fmt::Display for BlockOp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let truth = |truth: bool| if truth { "-truth" } else { "" };
-        let order = |most_first: bool| if most_first { "-most-first" } else { "" };
-        match *self {
-            BlockOp::Copy => f.write_str("copy"),
-            BlockOp::Interleave { ways, bits, most_first } => {
-                write!(f, "interleave{ways}x{bits}{}", order(most_first))
-            }
-            BlockOp::Deinterleave { ways, bits, most_first } => {
-                write!(f, "deinterleave{ways}x{bits}{}", order(most_first))
-            }
-            BlockOp::Squeeze { ways, bits, truth: t } => {
-                write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
-            }
-            BlockOp::Unsqueeze { ways, bits } => write!(f, "deinterleave{ways}x8-unsqueeze{bits}"),
-            BlockOp::Narrow { bits, truth: t, most_first } => {
-                write!(f, "narrow{bits}{}{}", truth(t), order(most_first))
-            }
-            BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
-            BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
-            BlockOp::Convert { conversion } => {
-                write!(f, "{}", format!("{conversion:?}").to_lowercase())
-            }
-            BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
-            BlockOp::NarrowTranspose { bits, truth: t } => {
-                write!(f, "narrow{bits}{}-transpose32", truth(t))
-            }
-            BlockOp::TransposeWiden { bits } => write!(f, "transpose32-widen{bits}"),
-            BlockOp::GatherTranspose { ways, bits } => {
-                write!(f, "gather{ways}x{bits}-transpose32")
-            }
-            BlockOp::TransposeScatter { ways, bits } => {
-                write!(f, "transpose32-scatter{ways}x{bits}")
-            }
-            BlockOp::TransposeInterleave { ways, bits } => {
-                write!(f, "transpose{}-interleave{ways}x{bits}", ways * bits)
-            }
-            BlockOp::InterleaveTranspose { ways, bits } => {
-                write!(f, "interleave{ways}x{bits}-transpose{}", ways * bits)
-            }
-            BlockOp::TransposeDeinterleave { ways, bits } => {
-                write!(f, "transpose{}-deinterleave{ways}x{bits}", ways * bits)
-            }
-            BlockOp::InterleaveColumns { ways, bits } => {
-                write!(f, "interleave-columns{ways}x{bits}")
-            }
-            BlockOp::DeinterleaveColumns { ways, bits } => {
-                write!(f, "deinterleave-columns{ways}x{bits}")
-            }
-            BlockOp::Exchange { ways, bits } => write!(f, "exchange{ways}x{bits}"),
-            BlockOp::Strided { bits } => write!(f, "strided{bits}"),
-            BlockOp::Bits { source_bits, destination_bits, truth: t } => {
-                write!(f, "bits{source_bits}to{destination_bits}{}", truth(t))
-            }
-            BlockOp::Fill => f.write_str("fill"),
-            BlockOp::FillBits => f.write_str("fill-bits"),
-        }
-    }
-}
+pub use word_columns::has_word_columns;
 
 /// Where a block begins, in bytes from where its strip does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub struct Place {
     source: usize,
     destination: usize,
 }
@@ -330,7 +111,7 @@ pub(crate) struct Place {
 impl Place {
     /// The pointers to it, from those to the strip.
     #[inline(always)]
-    fn of(self, source: *const u8, destination: *mut u8) -> (*const u8, *mut u8) {
+    pub fn of(self, source: *const u8, destination: *mut u8) -> (*const u8, *mut u8) {
         (source.wrapping_add(self.source), destination.wrapping_add(self.destination))
     }
 }
@@ -368,42 +149,52 @@ impl Place {
 ///
 /// Behind the columns, `pad` bytes of zeros are written in the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Strip {
-    pub(crate) lines: usize,
-    pub(crate) source_line: usize,
-    pub(crate) destination_line: usize,
-    pub(crate) blocks: usize,
-    pub(crate) source_step: usize,
-    pub(crate) destination_step: usize,
+pub struct Strip {
+    /// Rows of blocks.
+    pub lines: usize,
+    /// From one line to the next one, in the source.
+    pub source_line: usize,
+    /// And in the destination.
+    pub destination_line: usize,
+    /// Blocks of each line.
+    pub blocks: usize,
+    /// From one block to the next one, in the source.
+    pub source_step: usize,
+    /// And in the destination.
+    pub destination_step: usize,
     /// Of interleave and squeeze it may be fewer than a word takes; the others
     /// count as zeros. Of their mirrors, the others are left out.
-    pub(crate) rows: usize,
-    pub(crate) row_stride: usize,
-    pub(crate) columns: usize,
-    pub(crate) column_stride: usize,
-    pub(crate) pad: usize,
+    pub rows: usize,
+    /// From one row of a block to the next one, on the side that has rows.
+    pub row_stride: usize,
+    /// Elements, words or bytes of a row, as the table says.
+    pub columns: usize,
+    /// From one column to the next one, on the side that has columns.
+    pub column_stride: usize,
+    /// Bytes of zeros behind the columns.
+    pub pad: usize,
     /// How many columns the blocks of one more line have, none if 0. Of copies and
     /// deinterleaves without `pad`, and only for kernels that stream, of a tier
     /// that can; and of transposes whose lines continue each other's rows in the source.
-    pub(crate) tail: usize,
+    pub tail: usize,
     /// How many rows one more block of each line has, none if 0. Only of transposes without a `tail`, whose blocks
     /// continue each other's columns in the destination.
-    pub(crate) tail_rows: usize,
+    pub tail_rows: usize,
     /// The byte that a fill writes.
-    pub(crate) fill: u8,
+    pub fill: u8,
     /// Of a transpose: its blocks are visited in an order without order.
-    pub(crate) is_shuffled: bool,
+    pub is_shuffled: bool,
     /// How far it is from its source to that of the strip that mostly follows, where the
     /// source is no scratch memory. A hint.
-    pub(crate) next: usize,
+    pub next: usize,
     /// Both sides of what it is a part of are too large for L3. A hint.
-    pub(crate) is_far: bool,
+    pub is_far: bool,
     /// The source is in L3, if anywhere, and larger panels of it are as well. A hint.
-    pub(crate) is_near: bool,
+    pub is_near: bool,
     /// What the caches and prefetchers are those of. A hint.
-    pub(crate) core: Core,
+    pub core: Core,
     /// Where it is streamed: one page of three of the destination is not. A hint.
-    pub(crate) pages_by_turns: bool,
+    pub pages_by_turns: bool,
 }
 
 impl Strip {
@@ -423,7 +214,7 @@ impl Strip {
     /// The fewest bytes of a run of its [`tail`](Strip::tail), if the streaming kernel of a tier
     /// knows one. In a line with a shorter run there may be more than one other, and it would part
     /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
-    pub(crate) fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
+    pub fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
         let BlockOp::Deinterleave { ways, bits: 8.., .. } = op else {
             return (op == BlockOp::Copy).then_some(LINE);
         };
@@ -453,12 +244,12 @@ impl Strip {
 
     /// Whether there is a line, or a block of each, that has less than the others.
     #[inline(always)]
-    pub(crate) fn has_tail(&self) -> bool {
+    pub fn has_tail(&self) -> bool {
         (self.tail | self.tail_rows) > 0
     }
 
     /// The blocks that are alike, and those behind them that have fewer columns, or rows; and where they begin.
-    fn pieces(&self) -> impl Iterator<Item = (Strip, Place)> {
+    pub fn pieces(&self) -> impl Iterator<Item = (Strip, Place)> {
         let alike = Strip { tail: 0, tail_rows: 0, ..*self };
         let last_line = (self.last_line(), self.place(self.lines, 0));
         let last_block = (self.last_block(), self.place(0, self.blocks));
@@ -484,7 +275,7 @@ impl Strip {
 
     /// Whether rows of so many bytes in the destination, of which a block has several, follow each other.
     #[inline(always)]
-    pub(crate) fn rows_join(&self, bytes: usize) -> bool {
+    pub fn rows_join(&self, bytes: usize) -> bool {
         self.rows > 1 && self.row_stride == bytes
     }
 
@@ -501,7 +292,7 @@ impl Strip {
     /// Within L1 and L2 prefetchers are in the way: runs of a few lines of cache
     /// at regular distances go at 60 % of the speed that the same runs have when
     /// they are visited in a random order (docs/performance.md has the figures).
-    pub(crate) fn shuffled(&self) -> Vec<Place> {
+    pub fn shuffled(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.places().collect();
         // Fisher and Yates.
         let mut random: u64 = 1;
@@ -514,7 +305,7 @@ impl Strip {
     }
 
     /// Where its blocks begin, in the order of the destination.
-    pub(crate) fn by_destination(&self) -> Vec<Place> {
+    pub fn by_destination(&self) -> Vec<Place> {
         let mut places: Vec<Place> = self.places().collect();
         // Steps are modulo the size of an address.
         places.sort_by_key(|place| place.destination.cast_signed());
@@ -535,7 +326,7 @@ impl Strip {
 
     /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so
     /// that a tier moves their elements one by one.
-    pub(crate) fn is_below_vectors(&self, op: BlockOp, tier: Tier) -> bool {
+    pub fn is_below_vectors(&self, op: BlockOp, tier: Tier) -> bool {
         let lanes = |bytes: usize| (16 / bytes.max(1)).max(1);
         match op {
             // Of few rows or columns, vectors take more than they write.
@@ -614,7 +405,7 @@ impl Strip {
     }
 
     /// How many columns a block of a transpose has, of words where these are made of columns.
-    pub(crate) fn columns_of_block(&self, op: BlockOp) -> usize {
+    pub fn columns_of_block(&self, op: BlockOp) -> usize {
         let in_word = Self::element_of_transpose(op).map_or(1, |element| element.columns_of_word);
         self.columns / in_word
     }
@@ -627,7 +418,7 @@ impl Strip {
     }
 
     /// What the columns are that an op transposes rows to, where one of them begins with a line of the caches.
-    pub(crate) fn columns_of_transpose(&self, op: BlockOp) -> Option<WrittenColumns> {
+    pub fn columns_of_transpose(&self, op: BlockOp) -> Option<WrittenColumns> {
         let (matrix, element) = self.transposed(op)?;
         let bytes = matrix.rows.saturating_mul(element.destination);
         let Matrix { columns, column, .. } = element.words(matrix);
@@ -643,7 +434,7 @@ impl Strip {
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of
     /// a block, which have a line each, share a set of L1 at least. Otherwise none.
-    pub(crate) fn crowds(&self, op: BlockOp) -> (usize, usize) {
+    pub fn crowds(&self, op: BlockOp) -> (usize, usize) {
         let Some((matrix, element)) = self.transposed(op) else { return (0, 0) };
         let Element { width, ways, .. } = element;
         let Matrix { rows, columns, row, column, .. } = element.words(matrix);
@@ -656,27 +447,27 @@ impl Strip {
     }
 
     /// How many rows and columns the matrices of a transpose have, of elements of so many bytes.
-    pub(crate) fn matrix_size(&self, width: usize) -> (usize, usize) {
+    pub fn matrix_size(&self, width: usize) -> (usize, usize) {
         let Matrix { rows, columns, .. } = Matrix::new(self, width, 1);
         (rows, columns)
     }
 
     /// Whether the matrices of a transpose have all rows, and all columns, at one stride.
-    pub(crate) fn is_even_matrix(&self, width: usize) -> bool {
+    pub fn is_even_matrix(&self, width: usize) -> bool {
         Matrix::new(self, width, 1).is_even()
     }
 
     /// Of a transpose: whether it goes along the columns, because these are further
     /// from each other than the rows. Of what is far apart L1 holds
     /// few, as powers of two put all into the same few places.
-    pub(crate) fn goes_by_columns(&self) -> bool {
+    pub fn goes_by_columns(&self) -> bool {
         let distance = |stride: usize| stride.cast_signed().unsigned_abs();
         distance(self.column_stride) > distance(self.row_stride)
     }
 
     /// What a block of an op reads: so many runs of so many bytes, `row_stride` apart.
     /// `None` where a number does not fit.
-    pub(crate) fn source_runs(&self, op: BlockOp) -> Option<Runs> {
+    pub fn source_runs(&self, op: BlockOp) -> Option<Runs> {
         let run = |element: u32| run_bytes(self.columns, element);
         let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
         let one = |bytes| Runs { count: 1, stride: 0, bytes };
@@ -713,7 +504,7 @@ impl Strip {
     }
 
     /// What a block of an op writes, its padding left out.
-    pub(crate) fn destination_runs(&self, op: BlockOp) -> Option<Runs> {
+    pub fn destination_runs(&self, op: BlockOp) -> Option<Runs> {
         let run = |element: u32| run_bytes(self.columns, element);
         let rows = |bytes| Runs { count: self.rows, stride: self.row_stride, bytes };
         let columns = |count, elements: usize, bits| {
@@ -780,7 +571,7 @@ impl Strip {
 
     /// Which bytes a kernel may read, counted from the source pointer. `None` where a
     /// number does not fit, or there are no runs.
-    pub(crate) fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
+    pub fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
         self.range((self.source_line, self.source_step), |strip| {
             let lines = [(strip.lines, strip.source_line), (strip.blocks, strip.source_step)];
             strip.source_runs(op)?.range(lines)
@@ -789,7 +580,7 @@ impl Strip {
 
     /// Which bytes a kernel may write, counted from the destination pointer. `None`
     /// where a number does not fit, or there are no runs.
-    pub(crate) fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
+    pub fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
         self.range((self.destination_line, self.destination_step), |strip| {
             let blocks = (strip.blocks, strip.destination_step);
             let mut runs = strip.destination_runs(op)?;
@@ -799,7 +590,7 @@ impl Strip {
     }
 
     /// How many bytes an op writes.
-    pub(crate) fn written_bytes(&self, op: BlockOp) -> Option<usize> {
+    pub fn written_bytes(&self, op: BlockOp) -> Option<usize> {
         self.pieces().try_fold(0_usize, |sum, (strip, _)| {
             let runs = strip.destination_runs(op)?;
             let block = runs.count.checked_mul(runs.bytes)?.checked_add(strip.pad)?;
@@ -865,7 +656,7 @@ impl Element {
 
 /// The columns of a transpose in the destination.
 #[derive(Clone, Copy)]
-pub(crate) struct WrittenColumns {
+pub struct WrittenColumns {
     bytes: usize,
     begin_at_lines: bool,
     /// Where one ends, the next one begins, or the same one of the next block.
@@ -874,27 +665,30 @@ pub(crate) struct WrittenColumns {
 
 impl WrittenColumns {
     /// Whether they begin where lines do.
-    pub(crate) fn begin_at_lines(self) -> bool {
+    pub fn begin_at_lines(self) -> bool {
         self.begin_at_lines
     }
 
     /// Whether they are whole lines.
-    pub(crate) fn are_lines(self) -> bool {
+    pub fn are_lines(self) -> bool {
         self.begin_at_lines && self.bytes.is_multiple_of(LINE)
     }
 
     /// Whether they have fewer bytes than that, begin within lines and do not go on with each other.
-    pub(crate) fn are_loose(self, bytes: usize) -> bool {
+    pub fn are_loose(self, bytes: usize) -> bool {
         self.bytes < bytes && !self.begin_at_lines && !self.go_on
     }
 }
 
 /// So many runs of so many bytes, a stride apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Runs {
-    pub(crate) count: usize,
-    pub(crate) stride: usize,
-    pub(crate) bytes: usize,
+pub struct Runs {
+    /// How many there are.
+    pub count: usize,
+    /// From one to the next one, in bytes, modulo the size of an address.
+    pub stride: usize,
+    /// The bytes of each.
+    pub bytes: usize,
 }
 
 impl Runs {
@@ -937,8 +731,7 @@ fn run_bytes(columns: usize, bits: u32) -> Option<usize> {
 }
 
 /// A kernel, to be called by the contract above.
-pub(crate) type Run =
-    unsafe fn(strip: &Strip, order: &[Place], source: *const u8, destination: *mut u8);
+pub type Run = unsafe fn(strip: &Strip, order: &[Place], source: *const u8, destination: *mut u8);
 
 /// The kernel of a tier for an op. With `stream`, it streams
 /// where it can.
@@ -946,7 +739,8 @@ pub(crate) type Run =
 /// `None` where there is none: for widths and ways that no layout has had so
 /// far, and for the ops on single bits, which are no matter of speed and done by
 /// the driver.
-pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
+#[cfg(not(test))]
+pub fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
     match tier.level() {
         Level::Scalar => algorithm::kernel::<scalar::Scalar>(op, stream),
         Level::Portable => algorithm::kernel::<portable::V>(op, stream),
@@ -961,7 +755,7 @@ pub(crate) fn kernel(op: BlockOp, tier: Tier, stream: bool) -> Option<Run> {
 
 /// Makes what was streamed visible to whoever is told of it
 /// next.
-pub(crate) fn fence() {
+pub fn fence() {
     #[cfg(target_arch = "x86_64")]
     x86::fence();
 }

@@ -92,7 +92,7 @@ const fn is_done(few: usize, width: usize) -> bool {
 impl Strip {
     /// Of a transpose of elements of so many bytes: whether its matrices are dense and have few columns,
     /// or few rows.
-    pub(crate) fn is_dense(&self, width: usize) -> bool {
+    pub fn is_dense(&self, width: usize) -> bool {
         Matrix::new(self, width, 1).dense(self, width, SHORTEST).is_some()
     }
 }

@@ -82,7 +82,7 @@ fn side<const WIDTH: usize>(strip: &Strip, vector: usize, has_masks: bool) -> Op
 impl Strip {
     /// Of a transpose of elements of so many bytes: how many its matrices have on the side that is rounded up to 16
     /// bytes, if a tier has longer vectors and goes along the other one.
-    pub(crate) fn few(&self, width: usize, tier: Tier) -> Option<usize> {
+    pub fn few(&self, width: usize, tier: Tier) -> Option<usize> {
         let vector = tier.vector_bytes();
         if vector <= SHORTEST {
             return None;
@@ -103,7 +103,7 @@ impl Strip {
     }
 
     /// Whether these are of words that are apart.
-    pub(crate) fn has_words(&self, width: usize) -> bool {
+    pub fn has_words(&self, width: usize) -> bool {
         let matrix = Matrix::new(self, width, 1);
         match width {
             1 => is_of_words::<1>(&matrix),

@@ -52,7 +52,7 @@ pub(super) struct TransposeDeinterleave<
 struct Columns<A, const ODD: usize, const EVEN: usize>(std::marker::PhantomData<A>);
 
 /// Whether there is a kernel for dense rows of so many columns.
-pub(crate) fn has_dense_words(columns: u64) -> bool {
+pub fn has_dense_words(columns: u64) -> bool {
     (2..=MOST as u64).contains(&columns)
 }
 
