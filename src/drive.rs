@@ -6,8 +6,7 @@ use relayout_kernels::{BlockOp, Place, Run, Strip, bits, fence};
 
 use crate::error::{BufferError, Side};
 use crate::plan::{
-    Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES, ScratchRoom, Stage,
-    Stages, Steps,
+    Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps,
 };
 
 /// Walks a program over two buffers.
@@ -84,10 +83,10 @@ fn walk(
     program.destination.check(Side::Destination, destination.len())?;
     let destination = Destination(destination);
     let mut buffers = Buffers { source, destination, order: program.order, scratch: None };
-    match program.scratch {
-        ScratchRoom::None => buffers.walk(&program.nodes, 0, 0),
-        ScratchRoom::InL1 => buffers.walk_staged::<STAGES_BYTES>(&program.nodes),
-        ScratchRoom::InL2 => buffers.walk_staged::<HOP_BYTES>(&program.nodes),
+    match program.scratch_bytes {
+        0 => buffers.walk(&program.nodes, 0, 0),
+        bytes @ ..=STAGES_BYTES => buffers.walk_staged::<STAGES_BYTES>(&program.nodes, bytes),
+        bytes => buffers.walk_staged::<HOP_BYTES>(&program.nodes, bytes),
     }
     if program.streams {
         fence();
@@ -119,13 +118,13 @@ unsafe fn written(memory: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 /// The plan saw that no node reaches beyond these lengths.
 #[derive(Debug)]
 pub(crate) struct Program {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Box<[Node]>,
     pub(crate) source: Needs,
     pub(crate) destination: Needs,
     pub(crate) order: MostFirst,
     pub(crate) streams: bool,
-    /// The scratch memory that calls work on.
-    pub(crate) scratch: ScratchRoom,
+    /// How much scratch memory calls work on: [`HOP_BYTES`] at most.
+    pub(crate) scratch_bytes: usize,
     /// Every byte of the destination is written, and none is read: the bytes that the
     /// calls write are as many as it has, and as the regions do not overlap, they are
     /// all of them. Otherwise the destination must be initialised.
@@ -135,11 +134,11 @@ pub(crate) struct Program {
 /// Memory on the stack, where elements below a byte have a byte each for a while, and what is done in two passes is
 /// between them.
 #[repr(align(64))]
-struct Scratch<const BYTES: usize>([u8; BYTES]);
+struct Scratch<const BYTES: usize>([MaybeUninit<u8>; BYTES]);
 
 /// The half for what is brought from a source, and that for what goes to a destination.
 fn halves(scratch: &mut [u8]) -> (&mut [u8], &mut [u8]) {
-    scratch.split_at_mut(SCRATCH_BYTES)
+    scratch.split_at_mut(SCRATCH_BYTES.min(scratch.len()))
 }
 
 /// Where a kernel begins: at a bit of the array of its side, or at a byte of scratch
@@ -174,12 +173,14 @@ impl Destination<'_> {
 }
 
 impl Buffers<'_> {
-    /// Carries out nodes of which some work on so much scratch memory. That is on the stack here only:
-    /// who goes without it need not make room for it, page by page.
+    /// Carries out nodes of which some work on so much scratch memory, for which `ROOM` bytes are enough.
+    /// These are on the stack here only: who goes without them need not make room for them, page by page.
     #[inline(never)]
-    fn walk_staged<const BYTES: usize>(self, nodes: &[Node]) {
-        let mut scratch = Scratch([0; BYTES]);
-        Buffers { scratch: Some(&mut scratch.0), ..self }.walk(nodes, 0, 0);
+    fn walk_staged<const ROOM: usize>(self, nodes: &[Node], bytes: usize) {
+        let mut scratch = Scratch([MaybeUninit::uninit(); ROOM]);
+        // Kernels may read some that no pass has written.
+        let scratch = zeroed(&mut scratch.0[..bytes]);
+        Buffers { scratch: Some(scratch), ..self }.walk(nodes, 0, 0);
     }
 
     /// Carries out nodes, the loops around them being at these offsets in bits.

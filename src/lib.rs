@@ -64,9 +64,6 @@
     )
 )]
 
-#[cfg(target_endian = "big")]
-compile_error!("images and host arrays are little-endian, and so has the machine to be");
-
 mod cache;
 mod drive;
 mod error;

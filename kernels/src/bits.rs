@@ -2,17 +2,20 @@
 //! the least significant bits of its byte, unless somebody says otherwise.
 
 /// The byte in which a bit of a buffer is.
+#[inline]
 pub fn byte_of(bit: u64) -> usize {
     // It is in a buffer, so its number fits.
     usize::try_from(bit / 8).unwrap_or(usize::MAX)
 }
 
 /// The element of at most 8 bits at a bit of a buffer.
+#[inline]
 pub fn get(buffer: &[u8], at: u64, bits: u32) -> u8 {
     buffer[byte_of(at)] >> (at % 8) & (0xff >> (8 - bits))
 }
 
 /// Puts the low bits of `value` there, and leaves the others of the byte alone.
+#[inline]
 pub fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
     let mask = (0xff >> (8 - bits)) << (at % 8);
     let byte = &mut buffer[byte_of(at)];
@@ -21,6 +24,7 @@ pub fn set(buffer: &mut [u8], at: u64, bits: u32, value: u8) {
 
 /// Where in its byte an element really is, whose place is counted from the least
 /// significant bit: there, or counted from the most significant one.
+#[inline]
 pub fn ordered(at: u64, bits: u32, most_first: bool) -> u64 {
     if most_first && bits < 8 { at - at % 8 + (8 - u64::from(bits) - at % 8) } else { at }
 }

@@ -62,6 +62,7 @@ impl Conversion {
     }
 
     /// The widths of an element before and after it, in bytes.
+    #[doc(hidden)]
     pub fn widths(self) -> (usize, usize) {
         match self {
             Conversion::F32ToBf16 | Conversion::F32ToF16 => (4, 2),
@@ -99,15 +100,17 @@ macro_rules! conversions {
             }
         })*
 
-        impl Conversion {
-            /// Converts one element.
-            pub fn element(self, from: &[u8], to: &mut [u8]) {
-                match self {
-                    $(Conversion::$name => {
-                        let value = $name::convert(bytemuck::pod_read_unaligned(from));
-                        to.copy_from_slice(bytemuck::bytes_of(&value));
-                    })*
-                }
+        /// Converts one element.
+        ///
+        /// # Panics
+        ///
+        /// The slices have other lengths than the element has before and after it.
+        pub fn convert_element(conversion: Conversion, from: &[u8], to: &mut [u8]) {
+            match conversion {
+                $(Conversion::$name => {
+                    let value = $name::convert(bytemuck::pod_read_unaligned(from));
+                    to.copy_from_slice(bytemuck::bytes_of(&value));
+                })*
             }
         }
     };

@@ -66,7 +66,7 @@ macro_rules! detected {
     ([$($feature:tt),+] ()) => { $(std::arch::is_aarch64_feature_detected!($feature))&&+ };
 }
 
-/// Whether AVX-512 is [emulated](crate), with AVX2, for tests on a CPU that lacks it.
+/// Whether AVX-512 is emulated (`x86/emulated.rs`), with AVX2, for tests on a CPU that lacks it.
 #[cfg(target_arch = "x86_64")]
 fn is_emulated() -> bool {
     cfg!(emulate_avx512) && with_features!(avx2, detected())

@@ -44,7 +44,7 @@ macro_rules! element_types {
             ///
             /// The space an element takes may be more: see
             /// [`host_bytes`](Self::host_bytes) and
-            /// [`Shape::element_bits`](crate::Shape::element_bits).
+            /// `Shape::element_bits`.
             #[must_use]
             pub const fn bits(self) -> u32 {
                 match self {

@@ -1,5 +1,8 @@
 //! Kernels: what the innermost loops of a nest do in one call.
 //!
+//! This serves the crate `relayout` alone, which shows what of it is for everybody (element types,
+//! tiers, conversions, the names of block ops). The rest may change with any version.
+//!
 //! A kernel knows widths, strides and pointers; it never sees a shape. It works
 //! on a [`Strip`]: blocks at fixed steps, each a small matrix of elements. What
 //! it does with each block is a [`BlockOp`]; which instructions it uses for that
@@ -41,6 +44,9 @@
 // Unit tests are of what kernels are made of. Whole ones would be compiled again for them, which takes
 // minutes; they are tested from outside, in tests/strips.rs.
 #![cfg_attr(test, allow(dead_code, unused_imports, unused_macros, reason = "kernels are left out"))]
+
+#[cfg(target_endian = "big")]
+compile_error!("images and host arrays are little-endian, and so has the machine to be");
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -88,7 +94,7 @@ mod x86;
 use std::ops::Range;
 
 pub use block_op::BlockOp;
-pub use conversion::Conversion;
+pub use conversion::{Conversion, convert_element};
 use cpu::Level;
 pub use cpu::{Core, Tier, TierError};
 pub use crowded::ROOM;

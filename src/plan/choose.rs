@@ -22,7 +22,7 @@ use relayout_kernels::{
 
 use super::hop::Hop;
 use super::nest::{Loop, Nest};
-use super::staged::{STAGES_BYTES, ScratchRoom, Stages};
+use super::staged::{STAGES_BYTES, Stages};
 use super::stores::Stores;
 
 /// What the choice has to know besides the nest.
@@ -224,7 +224,10 @@ fn leaves(
         | BlockOp::Convert { .. }
         | BlockOp::Fill
         | BlockOp::FillBits => {}
-        _ => return None,
+        op => {
+            debug_assert!(false, "{op} has no strip");
+            return None;
+        }
     }
     let loops = extents(loops);
     let stages = Stages::default();
@@ -308,12 +311,12 @@ const BLOCKS_OF_CALL: usize = 128;
 const BLOCKS_OF_LINE: usize = 64;
 
 impl Leaf {
-    /// The scratch memory that it works on.
-    pub(super) fn scratch(&self) -> ScratchRoom {
+    /// How much scratch memory it works on.
+    pub(super) fn scratch_bytes(&self) -> usize {
         match &self.hop {
-            Some(hop) if hop.scratch_bytes > STAGES_BYTES => ScratchRoom::InL2,
-            None if !self.stages.are_there() => ScratchRoom::None,
-            _ => ScratchRoom::InL1,
+            Some(hop) => hop.scratch_bytes,
+            None if self.stages.are_there() => STAGES_BYTES,
+            None => 0,
         }
     }
 

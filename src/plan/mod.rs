@@ -31,9 +31,7 @@ pub use explain::{Explanation, LoopExplanation, Part, Pass};
 pub(crate) use hop::HOP_BYTES;
 pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
-pub(crate) use staged::{
-    MostFirst, SCRATCH_BYTES, STAGES_BYTES, ScratchRoom, Stage, Stages, Steps,
-};
+pub(crate) use staged::{MostFirst, SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps};
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};

@@ -8,7 +8,7 @@ use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
 use super::side::{Needs, Side};
-use super::staged::{self, Conversions, MostFirst, ScratchRoom};
+use super::staged::{self, Conversions, MostFirst};
 use super::stores::Stores;
 use super::tails;
 use super::word_columns;
@@ -304,14 +304,15 @@ impl Recipe {
         source: Needs,
         destination: Needs,
     ) -> Option<Program> {
-        let scratch = leaves.iter().map(Leaf::scratch).max().unwrap_or(ScratchRoom::None);
+        let scratch_bytes = leaves.iter().map(Leaf::scratch_bytes).max().unwrap_or(0);
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
         let writes_all = written == Some(destination.bytes.into());
         let (nodes, streams) = program::program(leaves, stores, source.bytes, destination.bytes)?;
         let order = self.order;
-        Some(Program { nodes, source, destination, order, streams, scratch, writes_all })
+        let nodes = nodes.into_boxed_slice();
+        Some(Program { nodes, source, destination, order, streams, scratch_bytes, writes_all })
     }
 }
 

@@ -29,14 +29,6 @@ const CONVERTED_BYTES: usize = 4 << 10;
 /// Scratch memory for the stages of both sides.
 pub(crate) const STAGES_BYTES: usize = 2 * SCRATCH_BYTES;
 
-/// How much scratch memory there is: none, [`STAGES_BYTES`], or [`HOP_BYTES`](hop::HOP_BYTES).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ScratchRoom {
-    None,
-    InL1,
-    InL2,
-}
-
 /// How one side of a kernel call is brought into scratch memory, or out of it: runs of
 /// elements, in lines of blocks of rows.
 #[derive(Clone, Debug)]

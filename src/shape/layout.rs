@@ -5,7 +5,6 @@ use relayout_kernels::ElementType;
 
 use super::AnyShape;
 use super::tiling::MAX_ELEMENTS;
-
 use crate::error::ShapeError;
 
 /// The most dimensions that an array may have, and entries that a tile may.
