@@ -171,9 +171,14 @@ impl<
         {
             return;
         }
-        let is_whole = strip.rows == WAYS && bytes.is_multiple_of(Self::AT_ONCE * LINE);
-        let is_in_registers = WAYS < 8 && V::BYTES >= LINE;
-        if STREAM && stream && is_in_registers && is_whole {
+        // Shorter vectors are parts of lines, and had better be those of one run.
+        let is_one_run = V::BYTES >= LINE || strip.rows_join(bytes);
+        let is_whole = strip.rows == WAYS && bytes.is_multiple_of(Self::AT_ONCE * V::BYTES);
+        if const { STREAM && WAYS < 8 && Self::AT_ONCE * V::BYTES >= LINE }
+            && stream
+            && is_one_run
+            && is_whole
+        {
             // SAFETY: the same strip, of whole vectors that are aligned in each row.
             return unsafe { Self::stream_blocks::<V>(strip, source, destination) };
         }
@@ -251,14 +256,13 @@ impl<
         unsafe { store_rows_of_words::<V, WAYS, BITS, MOST_FIRST>(source, strip.rows, rows) };
     }
 
-    /// Streams the blocks of a strip that misses no row and whose rows are [`Self::AT_ONCE`] lines
+    /// Streams the blocks of a strip that misses no row and whose rows are [`Self::AT_ONCE`] vectors
     /// each, or some times as many: as many of each row as registers hold, as stores to the stack
     /// would be in the way of those that are streamed.
     ///
     /// # Safety
     ///
-    /// That of [`Algorithm::vectors`], and every row is aligned for `V` in the destination, whose
-    /// bytes are a line at least.
+    /// That of [`Algorithm::vectors`], and every row is aligned for `V` in the destination.
     #[inline(always)]
     unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let Strip { source_step, destination_step, row_stride, .. } = *strip;
@@ -466,8 +470,8 @@ impl<
         }
     }
 
-    /// So many lines of each row are streamed one after the other: eight of all rows, or of so many
-    /// rows that these do not fit into registers four of each.
+    /// So many lines of each row, or so many vectors, are streamed one after the other: eight of all rows, or of
+    /// so many rows that these do not fit into registers four of each.
     const AT_ONCE: usize = match WAYS {
         ..8 => 8 / WAYS,
         _ => 4,

@@ -264,7 +264,9 @@ impl Random {
         let in_bits = |bits: u32| usize::try_from(bits).unwrap();
         let (ways, word, bits) = match op {
             BlockOp::Unsqueeze { ways, bits } => (in_bits(8 * ways / bits), in_bits(ways), 8),
-            BlockOp::Deinterleave { ways, bits, .. } => (in_bits(ways), 4, in_bits(bits)),
+            BlockOp::Deinterleave { ways, bits, .. } => {
+                (in_bits(ways), in_bits(ways * bits / 8), in_bits(bits))
+            }
             _ => panic!("{op} has no such rows"),
         };
         let any = 1 + self.below(300);
@@ -1153,8 +1155,8 @@ fn columns_of_words_that_follow_each_other_are_the_same() {
     }
 }
 
-/// Rows of a block that follow each other, of elements below a byte, which are streamed as if they
-/// were one.
+/// Rows of a block that follow each other: of elements below a byte, which are streamed as if they
+/// were one, and of whole bytes, which are kept in registers until lines are whole.
 #[test]
 fn rows_that_follow_each_other_are_the_same() {
     let mut random = Random(7);
@@ -1163,10 +1165,13 @@ fn rows_that_follow_each_other_are_the_same() {
     let packed = [(32, 1), (16, 2), (8, 4)].into_iter().flat_map(|(ways, bits)| {
         [false, true].map(|most_first| BlockOp::Deinterleave { ways, bits, most_first })
     });
-    for op in to_bytes.into_iter().chain(packed) {
+    let whole = [(2, 8), (4, 8), (8, 8), (2, 16), (4, 16), (2, 32)];
+    let whole = whole.map(|(ways, bits)| BlockOp::Deinterleave { ways, bits, most_first: false });
+    for op in to_bytes.into_iter().chain(packed).chain(whole) {
         for number in 0..60 {
             let strip = random.joined_rows(op);
-            let places = [random.below(64), random.below(64)];
+            let [from, to] = [random.below(64), random.below(64)];
+            let places = [from, random.pick(&[0, to])];
             check(&mut random, &format!("joined rows {number}"), op, strip, places);
         }
     }
