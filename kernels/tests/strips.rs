@@ -270,7 +270,8 @@ impl Random {
             _ => panic!("{op} has no such rows"),
         };
         let any = 1 + self.below(300);
-        let columns = self.pick(&[any, any, 16, 64, 1000, 2048, 2056]).next_multiple_of(8);
+        let columns =
+            self.pick(&[any, any, 16, 64, 128, 512, 1000, 2048, 2056]).next_multiple_of(8);
         let columns = if bits == 8 && self.one_in(2) { columns - self.below(8) } else { columns };
         let row = columns * bits / 8;
         let rows = if self.one_in(4) { 1 + self.below(ways) } else { ways };
@@ -1168,7 +1169,7 @@ fn rows_that_follow_each_other_are_the_same() {
     let whole = [(2, 8), (4, 8), (8, 8), (2, 16), (4, 16), (2, 32)];
     let whole = whole.map(|(ways, bits)| BlockOp::Deinterleave { ways, bits, most_first: false });
     for op in to_bytes.into_iter().chain(packed).chain(whole) {
-        for number in 0..60 {
+        for number in 0..100 {
             let strip = random.joined_rows(op);
             let [from, to] = [random.below(64), random.below(64)];
             let places = [from, random.pick(&[0, to])];
