@@ -670,11 +670,6 @@ pub struct WrittenColumns {
 }
 
 impl WrittenColumns {
-    /// Whether they begin where lines do.
-    pub fn begin_at_lines(self) -> bool {
-        self.begin_at_lines
-    }
-
     /// Whether they are whole lines.
     pub fn are_lines(self) -> bool {
         self.begin_at_lines && self.bytes.is_multiple_of(LINE)

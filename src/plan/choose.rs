@@ -17,7 +17,7 @@
 //! begin within a byte on both sides are moved **bit by bit**.
 
 use relayout_kernels::{
-    BlockOp, Strip, Tier, has_dense_words, has_pixels, joins_both_loops, kernel,
+    BlockOp, Runs, Strip, Tier, has_dense_words, has_pixels, joins_both_loops, kernel,
 };
 
 use super::hop::Hop;
@@ -149,7 +149,13 @@ fn leaves(
             let run = |l: Option<Loop>| l.and_then(|l| l.extent.checked_mul(square));
             take_panels(&mut loops, run(block.rows), run(block.columns), elements)?
         }
-        _ => take_strip(&mut loops, elements)?,
+        op => {
+            let stores = elements.stores;
+            let are_stored = rows_of(block.rows, block.columns)
+                .is_some_and(|rows| stores.stores_rows(op, rows, usize::MAX));
+            let is_streamed = stores.of_runs() && !are_stored;
+            take_strip(&mut loops, is_streamed, elements)?
+        }
     };
     if let Some(rows) = block.rows {
         strip.rows = usize::try_from(rows.extent).ok()?;
@@ -277,7 +283,7 @@ pub(super) fn rows_of_words(
             row_stride: row,
             columns,
             column_stride: word,
-            ..take_strip(&mut loops, elements)?
+            ..take_strip(&mut loops, elements.stores.of_runs(), elements)?
         },
     };
     let (loops, stages) = (extents(loops), Stages::default());
@@ -813,14 +819,24 @@ fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {
     loops.iter().position(which).map(|i| loops.remove(i))
 }
 
+/// The rows of a block in the destination, whose columns are bytes. `None` where they do not begin at such.
+fn rows_of(rows: Option<Loop>, columns: Option<Loop>) -> Option<Runs> {
+    let one = Loop::new(1, 0, 0);
+    let (rows, columns) = (rows.unwrap_or(one), columns.unwrap_or(one));
+    Some(Runs {
+        count: usize::try_from(rows.extent).ok()?,
+        stride: step(rows.destination)?,
+        bytes: usize::try_from(columns.extent).ok()?,
+    })
+}
+
 /// Takes the two loops that a kernel call goes along.
 ///
 /// Streaming, memory is read in its order, which is what prefetchers can follow.
-/// In the caches, the loop with the smallest steps on both sides counts.
-fn take_strip(loops: &mut Vec<Loop>, elements: &Elements) -> Option<Strip> {
-    let step = |l: &Loop| {
-        if elements.stores.of_runs() { l.source } else { l.source.saturating_add(l.destination) }
-    };
+/// Otherwise the loop with the smallest steps on both sides counts.
+fn take_strip(loops: &mut Vec<Loop>, is_streamed: bool, elements: &Elements) -> Option<Strip> {
+    let step =
+        |l: &Loop| if is_streamed { l.source } else { l.source.saturating_add(l.destination) };
     let along = take_min(loops, step);
     // Nests side by side share the loop around them.
     let lines = if elements.alone || loops.len() > 1 { take_min(loops, step) } else { None };

@@ -36,7 +36,7 @@ pub(super) struct Hop {
 pub(crate) const HOP_BYTES: usize = IN_L2 + MOST_APART * LINE;
 
 /// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
-/// [scattered words](are_scattered) past the caches.
+/// words that are [worth them](are_worth_passes) past the caches too.
 const IN_L1: usize = STAGES_BYTES;
 const IN_L2: usize = 128 << 10;
 
@@ -45,8 +45,8 @@ const IN_L2: usize = 128 << 10;
 const CROWDED: usize = 512;
 const MOST_APART: usize = IN_L2 / CROWDED;
 
-/// Past the caches, words of an image that follow each other but are from pages of their own in the host array are made
-/// in two passes, which read or write each page by longer runs. Of fewer bytes of each page than this nothing is gained.
+/// Words of an image that follow each other are from rows of the host array that are this far apart: [scattered](Rows)
+/// then. Of fewer bytes of each page than this nothing is gained by two passes, which read or write it by longer runs.
 const PAGE: u64 = 4096;
 const LEAST_OF_PAGE: u64 = 128;
 
@@ -54,6 +54,10 @@ const LEAST_OF_PAGE: u64 = 128;
 /// streamed is slow unless some lines of a run follow each other.
 const ENOUGH_OF_PAGE: [u64; 2] = [2048, 4096];
 const ENOUGH_OF_PAGE_ELSEWHERE: [u64; 2] = [2048, 1024];
+
+/// Nor if rows that are nearer have fewer bytes than this: of a word's elements together, packing, and each, unpacking.
+const LEAST_OF_WORD: u64 = 128;
+const LEAST_OF_ROW: u64 = 64;
 
 /// Nor where a tile has fewer words beside each other, on either side.
 const LEAST_OF_TILE: u64 = 16;
@@ -69,22 +73,25 @@ const BESIDE: u64 = 128;
 /// Runs of so many bits are long enough to be written on their own.
 const RUN: u64 = 8 * 512;
 
-/// The kernels that carry out a nest of data in two passes: where its words are
-/// [scattered](are_scattered), and where these are quicker than what `direct` does, which is slow.
+/// The kernels that carry out a nest of data in two passes: where its [words](are_worth_passes) are worth these, and
+/// where they are quicker than what `direct` does, which is slow.
 pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
     let is_slow = cost::is_slow(direct, elements);
-    if !is_slow && !elements.stores.of_runs() {
+    let stores = elements.stores;
+    let may_be_worth =
+        |side| stores.of_words(side, Rows::Near) || stores.of_words(side, Rows::Scattered);
+    let sides = [Which::Destination, Which::Source];
+    if !is_slow && !sides.into_iter().any(may_be_worth) {
         return None;
     }
     let nest = nest.clone().canonical();
-    let scattered = [Which::Destination, Which::Source]
+    let of_words = sides
         .into_iter()
-        .filter(|&side| are_scattered(side, &nest, elements))
+        .filter(|&side| are_worth_passes(side, &nest, elements))
         .find_map(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, IN_L2));
-    if scattered.is_some() || !is_slow {
-        return scattered;
+    if of_words.is_some() || !is_slow {
+        return of_words;
     }
-    let stores = elements.stores;
     let room = if stores.are_shuffled() || stores.of_runs() { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
@@ -107,13 +114,19 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
     best
 }
 
-/// Whether a side has words of several elements, and those that follow each other there are from pages of their own on
-/// the other one, and past the caches.
-fn are_scattered(side: Which, nest: &Nest, elements: &Elements) -> bool {
+/// Where the rows of a host array begin that have words which follow each other in an image.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// Some pages apart.
+    Scattered,
+    Near,
+}
+
+/// Whether a side has words of several elements, another dimension is contiguous on the other side, and the words are
+/// quicker in two passes than in one that does this well.
+fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let bits = u64::from(elements.source_bits);
-    if !matches!(elements.source_bits, 8 | 16)
-        || elements.source_bits != elements.destination_bits
-        || !elements.stores.of_runs()
+    if !matches!(elements.source_bits, 8 | 16) || elements.source_bits != elements.destination_bits
     {
         return false;
     }
@@ -121,7 +134,24 @@ fn are_scattered(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let (word, others): (Vec<&Loop>, Vec<&Loop>) =
         nest.loops.iter().partition(|l| side.stride(l) == bits);
     let next = others.iter().min_by_key(|l| side.stride(l));
-    let (Some(word), Some(next)) = (word.first(), next) else { return false };
+    let row = others.iter().find(|l| other(l) == bits);
+    let (Some(word), Some(next), Some(row)) = (word.first(), next, row) else { return false };
+    let rows =
+        if (8 * PAGE..=u64::MAX / 2).contains(&other(next)) { Rows::Scattered } else { Rows::Near };
+    if side.stride(next) != u64::from(u32::BITS)
+        || other(next) == bits
+        || next.extent.min(row.extent) < LEAST_OF_TILE
+        || !elements.stores.of_words(side, rows)
+    {
+        return false;
+    }
+    let row_bytes = row.extent.saturating_mul(bits / 8);
+    if rows == Rows::Near {
+        return match side {
+            Which::Destination => row_bytes.saturating_mul(word.extent) >= LEAST_OF_WORD,
+            Which::Source => row_bytes >= LEAST_OF_ROW,
+        };
+    }
     let is_slow_by_lines = elements.stores.core.streams_by_runs();
     let [packing, unpacking] =
         if is_slow_by_lines { ENOUGH_OF_PAGE } else { ENOUGH_OF_PAGE_ELSEWHERE };
@@ -133,12 +163,7 @@ fn are_scattered(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let are_followed =
         side == Which::Destination && !is_slow_by_lines && !other(next).is_multiple_of(8 * PAGE);
     let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
-    side.stride(next) == u64::from(u32::BITS)
-        && next.extent >= LEAST_OF_TILE
-        && others.iter().any(|l| other(l) == bits && l.extent >= LEAST_OF_TILE)
-        && (8 * PAGE..=u64::MAX / 2).contains(&other(next))
-        && !are_followed
-        && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
+    !are_followed && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
 }
 
 impl Which {
@@ -467,5 +492,67 @@ impl Words {
         let is_word = width.is_power_of_two() && (16..=MAX_WORD).contains(&width);
         let whole = width / bits;
         is_word.then_some(Words { word, whole, others, padding, are_readable })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use relayout_kernels::Core;
+
+    use super::super::stores::Stores;
+    use super::*;
+    use crate::Tier;
+
+    #[test]
+    fn words_are_worth_two_passes_where_another_dimension_is_contiguous() {
+        // Of words, so many that follow each other, from rows so far apart in bytes; of a row, so many elements so far
+        // apart in bits; the rows of a word are so far apart in bytes.
+        let of = |side, words: (u64, u64), row: (u64, u64), bits: u64, apart: u64| {
+            let elements = Elements {
+                source_bits: u32::try_from(bits).unwrap(),
+                destination_bits: u32::try_from(bits).unwrap(),
+                truth: false,
+                source_end: u64::MAX,
+                fill: 0,
+                stores: Stores {
+                    tier: Tier::best(),
+                    core: Core::Zen3,
+                    asked: None,
+                    both_bytes: 16 << 20,
+                    all_bytes: 16 << 20,
+                    from_scratch: false,
+                },
+                alone: true,
+                is_staged: false,
+                are_few: true,
+            };
+            let along = |extent, host, image| match side {
+                Which::Destination => Loop::new(extent, host, image),
+                Which::Source => Loop::new(extent, image, host),
+            };
+            let loops = vec![
+                along(32 / bits, apart * 8, bits),
+                along(words.0, words.1 * 8, 32),
+                along(row.0, row.1, 1 << 20),
+            ];
+            let nest = Nest { source: 0, destination: 0, loops };
+            are_worth_passes(side, &nest, &elements)
+        };
+        let is_worth = |side, words, row, bits| of(side, words, row, bits, 1 << 20);
+        for side in [Which::Destination, Which::Source] {
+            assert!(is_worth(side, (128, 100), (100, 8), 8), "{side:?}");
+            assert!(is_worth(side, (128, 200), (100, 16), 16), "{side:?}");
+            // Few words, little of each row, no words of several elements.
+            assert!(!is_worth(side, (8, 100), (100, 8), 8), "{side:?}");
+            assert!(!is_worth(side, (128, 16), (16, 8), 8), "{side:?}");
+            assert!(!is_worth(side, (128, 400), (100, 32), 32), "{side:?}");
+            // The words themselves are contiguous, or nothing is.
+            assert!(!is_worth(side, (128, 1), (100, 1000 * 8), 8), "{side:?}");
+            assert!(!is_worth(side, (128, 300), (100, 3 * 8), 8), "{side:?}");
+        }
+        // Rows that are pages apart.
+        assert!(of(Which::Destination, (128, 40_000), (100, 8), 8, 100));
+        assert!(!of(Which::Destination, (128, 40_000), (100, 8), 8, 1 << 20));
+        assert!(!of(Which::Source, (128, 40_000), (100, 8), 8, 100));
     }
 }

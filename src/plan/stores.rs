@@ -7,14 +7,22 @@
 
 use relayout_kernels::{BlockOp, Core, ROOM, Runs, Strip, WrittenColumns};
 
+use super::hop::Rows;
 use crate::Tier;
+use crate::error::Side;
 
 /// From so many bytes on both sides together, runs are streamed:
 /// they would not stay there.
 const RUNS: u64 = 14 << 20;
 
-/// And where a core has more of L3, only from so many bytes of all threads on, as these share it.
+/// And where a core has more of L3, only from so many bytes of all threads on, as these share it: runs that rows are taken
+/// apart into, and runs that are written as a whole.
 const RUNS_OF_LARGE: u64 = 26 << 20;
+const WHOLE_RUNS_OF_LARGE: u64 = 19 << 20;
+
+/// Rows of words of bytes that begin within lines are streamed from so many bytes of each in a call on where single lines are
+/// slow; rows of elements below a byte are not.
+const PART_OF_ROW: usize = 512;
 
 /// With fewer bytes than this on both sides together, L3 has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
@@ -37,9 +45,8 @@ const TRANSPOSES: u64 = 11 << 20;
 /// L3.
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
-/// And where a core has more of L3, only from so many bytes of all threads on; of columns that begin within lines later.
-const TRANSPOSES_OF_LARGE: u64 = 18 << 20;
-const TRANSPOSES_WITHIN_LINES_OF_LARGE: u64 = 21 << 20;
+/// And where a core has more of L3, only from so many bytes of all threads on.
+const TRANSPOSES_OF_LARGE: u64 = 12 << 20;
 
 /// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
 /// their lines have a part of others.
@@ -106,6 +113,38 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(RUNS_OF_LARGE))
     }
 
+    /// The same of runs that are written as a whole.
+    fn of_whole_runs(self) -> bool {
+        self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(WHOLE_RUNS_OF_LARGE))
+    }
+
+    /// Whether rows that words are taken apart into, so many bytes of each in a call, are stored where runs are streamed:
+    /// where single lines are slow, such as begin within lines and do not follow each other, if that is little of each.
+    pub(super) fn stores_rows(self, op: BlockOp, rows: Runs, bytes_in_call: usize) -> bool {
+        let is_little = match op {
+            BlockOp::Unsqueeze { .. } => true,
+            BlockOp::Deinterleave { ways: 4, bits: 8, .. } => bytes_in_call < PART_OF_ROW,
+            _ => false,
+        };
+        let begin_within_lines = !rows.stride.is_multiple_of(LINE) && rows.stride != rows.bytes;
+        self.asked.is_none() && self.core.streams_by_runs() && is_little && begin_within_lines
+    }
+
+    /// Whether words of a side, from such rows of the other one or into such, may be quicker in two passes than in one:
+    /// past the caches; where single lines are slow, past L2, but while L3 has the source of words that are
+    /// taken apart, these have to go into rows that are near, and packed ones of near rows to be streamed.
+    pub(super) fn of_words(self, side: Side, rows: Rows) -> bool {
+        let is_slow_by_lines = self.core.streams_by_runs() && !self.are_shuffled();
+        match (side, rows) {
+            (Side::Destination, Rows::Scattered) => is_slow_by_lines || self.of_runs(),
+            (Side::Source, Rows::Scattered) => self.of_runs(),
+            (Side::Destination, Rows::Near) => {
+                is_slow_by_lines && self.asked.unwrap_or(self.both_bytes >= TRANSPOSES_OF_LARGE)
+            }
+            (Side::Source, Rows::Near) => is_slow_by_lines && self.both_bytes < FAR,
+        }
+    }
+
     /// Whether an op that streams leaves out some pages. Who asks for such stores
     /// gets them for all of them.
     pub(super) fn by_turns(self, op: BlockOp) -> bool {
@@ -164,14 +203,9 @@ impl Stores {
         } else {
             TRANSPOSES
         };
-        let of_large = if made.is_some_and(WrittenColumns::begin_at_lines) {
-            TRANSPOSES_OF_LARGE
-        } else {
-            TRANSPOSES_WITHIN_LINES_OF_LARGE
-        };
         self.asked.unwrap_or_else(|| {
             self.both_bytes >= limit
-                && !self.is_kept(of_large)
+                && !self.is_kept(TRANSPOSES_OF_LARGE)
                 && !made.is_some_and(|columns| columns.are_loose(LOOSE))
         })
     }
@@ -203,12 +237,21 @@ impl Stores {
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
             }
             // Of a short run, most is in lines that others have a part of.
-            BlockOp::Fill => self.of_runs() && (strip.columns >= FILLS || are_lines(strip)),
+            BlockOp::Fill => self.of_whole_runs() && (strip.columns >= FILLS || are_lines(strip)),
             // Of rows of less than a line, none is streamed as a whole.
             BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
+            _ if strip.destination_runs(op).is_some_and(|rows| {
+                self.stores_rows(op, rows, bytes_of_row(rows.bytes, strip))
+            }) =>
+            {
+                false
+            }
             _ if self.from_scratch => {
                 let runs = strip.destination_runs(op);
                 self.of_runs() && runs.is_some_and(|runs| bytes_beside(runs, strip) >= FROM_SCRATCH)
+            }
+            BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Squeeze { .. } => {
+                self.of_whole_runs()
             }
             _ => self.of_runs(),
         }
@@ -247,6 +290,14 @@ fn has_parts_of_lines(strip: &Strip) -> bool {
     strip.columns.saturating_mul(blocks) < LINE
 }
 
+/// How many bytes of each row a call has, in all its blocks of so many.
+fn bytes_of_row(bytes: usize, strip: &Strip) -> usize {
+    let goes_on = |step: usize, count: usize| if step == bytes { count } else { 1 };
+    let lines = goes_on(strip.destination_line, strip.lines);
+    let blocks = goes_on(strip.destination_step, strip.blocks);
+    bytes.saturating_mul(lines.max(blocks))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,14 +305,7 @@ mod tests {
     #[test]
     fn rows_of_bits_of_less_than_a_line_are_not_streamed() {
         let is_streamed = |columns, blocks, destination_step| {
-            let stores = Stores {
-                tier: Tier::best(),
-                core: Core::Intel,
-                asked: None,
-                both_bytes: 1 << 30,
-                all_bytes: 1 << 30,
-                from_scratch: false,
-            };
+            let stores = far(Core::Intel);
             let strip = Strip { blocks, destination_step, rows: 32, columns, ..Strip::default() };
             stores.streams(BlockOp::Unsqueeze { ways: 4, bits: 1 }, &strip)
         };
@@ -272,17 +316,81 @@ mod tests {
         assert!(!is_streamed(32, 2, 100));
     }
 
+    /// Those of something that no cache holds.
+    fn far(core: Core) -> Stores {
+        Stores {
+            tier: Tier::best(),
+            core,
+            asked: None,
+            both_bytes: 1 << 30,
+            all_bytes: 1 << 30,
+            from_scratch: false,
+        }
+    }
+
+    #[test]
+    fn rows_that_begin_within_lines_are_stored_where_single_lines_are_slow() {
+        let is_streamed = |stores: Stores, op, row_stride, columns, lines| {
+            let strip = Strip {
+                lines,
+                destination_line: columns,
+                blocks: 8,
+                destination_step: 8 * row_stride,
+                rows: 8,
+                row_stride,
+                columns,
+                ..Strip::default()
+            };
+            stores.streams(op, &strip)
+        };
+        let below = BlockOp::Unsqueeze { ways: 8, bits: 4 };
+        let bytes = BlockOp::Deinterleave { ways: 4, bits: 8, most_first: false };
+        let halves = BlockOp::Deinterleave { ways: 2, bits: 16, most_first: false };
+        let zen3 = |op, row_stride, columns, lines| {
+            is_streamed(far(Core::Zen3), op, row_stride, columns, lines)
+        };
+        // Elements below a byte, however much there is of each row.
+        assert!(!zen3(below, 1000, 128, 2) && !zen3(below, 9000, 128, 70));
+        // Bytes, of which there is little.
+        assert!(!zen3(bytes, 1000, 128, 3) && zen3(bytes, 1000, 128, 4));
+        assert!(zen3(halves, 1000, 128, 1));
+        // Rows that begin at lines, and such that follow each other.
+        for op in [below, bytes] {
+            assert!(zen3(op, 1024, 128, 2) && zen3(op, 300, 300, 1), "{op}");
+            assert!(is_streamed(far(Core::Zen4), op, 1000, 128, 2), "{op}");
+            let asked = Stores { asked: Some(true), ..far(Core::Zen3) };
+            assert!(is_streamed(asked, op, 1000, 128, 2), "{op}");
+        }
+    }
+
+    #[test]
+    fn words_go_in_two_passes_where_these_were_quicker() {
+        let sizes = |core, side, rows| {
+            let of = |mib: &u64| {
+                let stores = Stores { both_bytes: mib << 20, all_bytes: mib << 20, ..far(core) };
+                stores.of_words(side, rows)
+            };
+            let found: Vec<u64> = (1..40).filter(of).collect();
+            found.first().copied().zip(found.last().copied())
+        };
+        for (side, rows, zen3, zen4) in [
+            (Side::Destination, Rows::Scattered, Some((2, 39)), Some((14, 39))),
+            (Side::Source, Rows::Scattered, Some((26, 39)), Some((14, 39))),
+            (Side::Destination, Rows::Near, Some((12, 39)), None),
+            (Side::Source, Rows::Near, Some((2, 23)), None),
+        ] {
+            assert_eq!(sizes(Core::Zen3, side, rows), zen3, "{side:?}");
+            assert_eq!(sizes(Core::Zen4, side, rows), zen4, "{side:?}");
+        }
+        // Packed words of near rows have to be streamed.
+        let not_streamed = Stores { asked: Some(false), ..far(Core::Zen3) };
+        assert!(!not_streamed.of_words(Side::Destination, Rows::Near));
+    }
+
     #[test]
     fn runs_that_follow_each_other_are_streamed_out_of_scratch_memory() {
         let is_streamed = |columns, row_stride, destination_step| {
-            let stores = Stores {
-                tier: Tier::best(),
-                core: Core::Zen3,
-                asked: None,
-                both_bytes: 1 << 30,
-                all_bytes: 1 << 30,
-                from_scratch: true,
-            };
+            let stores = far(Core::Zen3).out_of_scratch();
             let strip = Strip {
                 rows: 4,
                 columns,
@@ -404,7 +512,7 @@ mod tests {
         };
         let transpose = BlockOp::Transpose { bits: 32 };
         // Columns at lines, at pages, and such that are no whole lines.
-        for (column_stride, expected) in [(64, 18), (4096, 18), (1000, 21)] {
+        for (column_stride, expected) in [(64, 12), (4096, 14), (1000, 14)] {
             let strip = Strip {
                 rows: 128,
                 row_stride: 4160,
@@ -419,6 +527,10 @@ mod tests {
         }
         let runs = |core| (1..30).find(|&mib| stores(core, mib).of_runs());
         assert_eq!([Core::Zen3, Core::Zen4].map(runs), [Some(26), Some(14)]);
+        // Where a run is written as a whole, sooner.
+        let whole =
+            |core| (1..30).find(|&mib| stores(core, mib).streams(BlockOp::Copy, &Strip::default()));
+        assert_eq!([Core::Zen3, Core::Zen4].map(whole), [Some(19), Some(14)]);
         // Of threads, by the share of each and by what they have together.
         let by_two = |core| (1..60).find(|&mib| stores(core, mib).shared_by(2).of_runs());
         assert_eq!([Core::Zen3, Core::Zen4].map(by_two), [Some(28), Some(28)]);
