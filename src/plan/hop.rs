@@ -45,8 +45,8 @@ const IN_L2: usize = 128 << 10;
 const CROWDED: usize = 512;
 const MOST_APART: usize = IN_L2 / CROWDED;
 
-/// Words of an image that follow each other are from rows of the host array that are this far apart: [scattered](Rows)
-/// then. Of fewer bytes of each page than this nothing is gained by two passes, which read or write it by longer runs.
+/// Two passes read or write the host array by longer runs. Where words of an image that follow each other are from rows
+/// that are some pages apart, [scattered](Rows) ones, nothing is gained if each page has fewer bytes for them than this.
 const PAGE: u64 = 4096;
 const LEAST_OF_PAGE: u64 = 128;
 

@@ -130,11 +130,12 @@ impl Stores {
         self.asked.is_none() && self.core.streams_by_runs() && is_little && begin_within_lines
     }
 
-    /// Whether words of a side, from such rows of the other one or into such, may be quicker in two passes than in one:
-    /// past the caches; where single lines are slow, past L2, but while L3 has the source of words that are
-    /// taken apart, these have to go into rows that are near, and packed ones of near rows to be streamed.
+    /// Whether words of a side may be quicker in two passes than in one: from scattered rows of the other side, or into
+    /// such, past the caches. Where single lines are slow, from L2 on too: packed ones from scattered rows, those from
+    /// near rows if they are streamed, and into near rows those that L3 has.
     pub(super) fn of_words(self, side: Side, rows: Rows) -> bool {
-        let is_slow_by_lines = self.core.streams_by_runs() && !self.are_shuffled();
+        let is_slow_by_lines =
+            self.core.streams_by_runs() && self.tier != Tier::SCALAR && !self.are_shuffled();
         match (side, rows) {
             (Side::Destination, Rows::Scattered) => is_slow_by_lines || self.of_runs(),
             (Side::Source, Rows::Scattered) => self.of_runs(),
