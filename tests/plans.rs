@@ -777,7 +777,7 @@ fn is_up_to_zen4() -> bool {
     false
 }
 
-/// Whether it is one of Zen 3 with more of L3 for a core, which streams from 26 MiB on, and transposes from 18 MiB on.
+/// Whether it is one of Zen 3 with more of L3 for a core, which streams from 26 MiB on, whole runs from 19 and transposes from 14.
 fn is_zen3() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
@@ -824,7 +824,7 @@ fn swapped_dimensions_within_l3() {
         ("f32[1024,700]", "f32[1024,700]{0,1}", !is_up_to_zen4()),
         ("u8[4096,180]", "u8[4096,180]{0,1}", false),
         ("f32[1300,1250]", "f32[1300,1250]{0,1}", false),
-        ("f32[1312,1250]", "f32[1312,1250]{0,1}", true),
+        ("f32[1312,1250]", "f32[1312,1250]{0,1}", !is_zen3()),
         ("f32[1600,1550]", "f32[1600,1550]{0,1}", true),
         ("bf16[1024,600]", "bf16[1024,600]{0,1:T(8,128)(2,1)}", false),
     ] {

@@ -151,9 +151,10 @@ fn leaves(
         }
         op => {
             let stores = elements.stores;
+            // How much a call will have of each is not known yet, and is no matter for elements below a byte.
             let are_stored = rows_of(block.rows, block.columns)
                 .is_some_and(|rows| stores.stores_rows(op, rows, usize::MAX));
-            let is_streamed = stores.of_runs() && !are_stored;
+            let is_streamed = stores.of_runs_by(op) && !are_stored;
             take_strip(&mut loops, is_streamed, elements)?
         }
     };
@@ -238,7 +239,8 @@ fn leaves(
     let loops = extents(loops);
     let stages = Stages::default();
     let leaf = Leaf { source, destination, loops, op: block.op, strip, stages, hop: None };
-    let parts = if !elements.stores.of_runs() { leaf.split()? } else { vec![leaf] };
+    let is_streamed = elements.stores.streams(leaf.op, &leaf.strip);
+    let parts = if is_streamed { vec![leaf] } else { leaf.split()? };
     leaves.splice(0..0, parts);
     Some(leaves)
 }
@@ -819,7 +821,8 @@ fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {
     loops.iter().position(which).map(|i| loops.remove(i))
 }
 
-/// The rows of a block in the destination, whose columns are bytes. `None` where they do not begin at such.
+/// The rows of a block in the destination, of ops that have such: a column is a byte. `None` where they begin within
+/// bytes.
 fn rows_of(rows: Option<Loop>, columns: Option<Loop>) -> Option<Runs> {
     let one = Loop::new(1, 0, 0);
     let (rows, columns) = (rows.unwrap_or(one), columns.unwrap_or(one));
@@ -994,6 +997,30 @@ mod tests {
         assert_ne!(of_bytes(20 * 32 - 24), "deinterleave4x8");
         // Sixteen ways have no kernel of their own.
         assert_eq!(op((8, 8), &[(16, 999 * 8, 8), (50, 8, 128)]), "transpose8");
+    }
+
+    #[test]
+    fn a_call_that_is_told_an_order_has_few_blocks() {
+        // Of rows that begin within lines, and of such that begin at lines, which are streamed.
+        for (row, is_streamed) in [(130 * 8, false), (192 * 8, true)] {
+            let loops = [(4, 8, row), (128, 32, 8), (2, 4096, 4 * row), (1 << 30, 8192, 8 * row)];
+            let loops = loops.map(|(n, s, d)| Loop::new(n, s, d)).to_vec();
+            let far = Stores {
+                tier: Tier::PORTABLE,
+                core: Core::Zen3,
+                asked: None,
+                both_bytes: 1 << 40,
+                all_bytes: 1 << 40,
+                from_scratch: false,
+            };
+            let elements = Elements { stores: far, source_end: 1 << 60, ..elements(8, 8) };
+            for leaf in data(Nest { source: 0, destination: 0, loops }, &elements).unwrap() {
+                assert_eq!(leaf.op.to_string(), "deinterleave4x8");
+                assert_eq!(far.streams(leaf.op, &leaf.strip), is_streamed);
+                let blocks = leaf.strip.lines * leaf.strip.blocks;
+                assert_eq!(blocks > BLOCKS_OF_CALL, is_streamed, "{blocks}");
+            }
+        }
     }
 
     #[test]

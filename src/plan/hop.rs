@@ -117,8 +117,9 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
 /// Where the rows of a host array begin that have words which follow each other in an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
-    /// Some pages apart.
+    /// Eight pages apart or more, upwards.
     Scattered,
+    /// Less, or the other way.
     Near,
 }
 
@@ -148,6 +149,7 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let row_bytes = row.extent.saturating_mul(bits / 8);
     if rows == Rows::Near {
         return match side {
+            _ if word.extent == 1 => false,
             Which::Destination => row_bytes.saturating_mul(word.extent) >= LEAST_OF_WORD,
             Which::Source => row_bytes >= LEAST_OF_ROW,
         };
@@ -550,7 +552,7 @@ mod tests {
             assert!(!is_worth(side, (128, 1), (100, 1000 * 8), 8), "{side:?}");
             assert!(!is_worth(side, (128, 300), (100, 3 * 8), 8), "{side:?}");
         }
-        // Rows that are pages apart.
+        // Rows that are pages apart: taken apart past the caches only.
         assert!(of(Which::Destination, (128, 40_000), (100, 8), 8, 100));
         assert!(!of(Which::Destination, (128, 40_000), (100, 8), 8, 1 << 20));
         assert!(!of(Which::Source, (128, 40_000), (100, 8), 8, 100));

@@ -20,8 +20,8 @@ const RUNS: u64 = 14 << 20;
 const RUNS_OF_LARGE: u64 = 26 << 20;
 const WHOLE_RUNS_OF_LARGE: u64 = 19 << 20;
 
-/// Rows of words of bytes that begin within lines are streamed from so many bytes of each in a call on where single lines are
-/// slow; rows of elements below a byte are not.
+/// Where single lines are slow, rows of bytes out of words of four that begin within lines are streamed from so many bytes
+/// of each in a call on; rows of bytes out of elements below a byte are not.
 const PART_OF_ROW: usize = 512;
 
 /// With fewer bytes than this on both sides together, L3 has room for the
@@ -46,7 +46,7 @@ const TRANSPOSES: u64 = 11 << 20;
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
 /// And where a core has more of L3, only from so many bytes of all threads on.
-const TRANSPOSES_OF_LARGE: u64 = 12 << 20;
+const TRANSPOSES_OF_LARGE: u64 = 14 << 20;
 
 /// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
 /// their lines have a part of others.
@@ -113,9 +113,17 @@ impl Stores {
         self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(RUNS_OF_LARGE))
     }
 
-    /// The same of runs that are written as a whole.
-    fn of_whole_runs(self) -> bool {
-        self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(WHOLE_RUNS_OF_LARGE))
+    /// The same of those that an op writes, some of which write each as a whole.
+    pub(super) fn of_runs_by(self, op: BlockOp) -> bool {
+        match op {
+            BlockOp::Copy
+            | BlockOp::Fill
+            | BlockOp::Interleave { .. }
+            | BlockOp::Squeeze { .. } => {
+                self.asked.unwrap_or(self.both_bytes >= RUNS && !self.is_kept(WHOLE_RUNS_OF_LARGE))
+            }
+            _ => self.of_runs(),
+        }
     }
 
     /// Whether rows that words are taken apart into, so many bytes of each in a call, are stored where runs are streamed:
@@ -131,8 +139,8 @@ impl Stores {
     }
 
     /// Whether words of a side may be quicker in two passes than in one: from scattered rows of the other side, or into
-    /// such, past the caches. Where single lines are slow, from L2 on too: packed ones from scattered rows, those from
-    /// near rows if they are streamed, and into near rows those that L3 has.
+    /// such, past the caches. Where single lines are slow, from L2 on too, whatever is asked for: packed ones from
+    /// scattered rows, and into near rows those that L3 has; packed ones from near rows if they are streamed.
     pub(super) fn of_words(self, side: Side, rows: Rows) -> bool {
         let is_slow_by_lines =
             self.core.streams_by_runs() && self.tier != Tier::SCALAR && !self.are_shuffled();
@@ -140,9 +148,9 @@ impl Stores {
             (Side::Destination, Rows::Scattered) => is_slow_by_lines || self.of_runs(),
             (Side::Source, Rows::Scattered) => self.of_runs(),
             (Side::Destination, Rows::Near) => {
-                is_slow_by_lines && self.asked.unwrap_or(self.both_bytes >= TRANSPOSES_OF_LARGE)
+                is_slow_by_lines && self.asked.unwrap_or(self.both_bytes >= RUNS)
             }
-            (Side::Source, Rows::Near) => is_slow_by_lines && self.both_bytes < FAR,
+            (Side::Source, Rows::Near) => is_slow_by_lines && !self.are_far(),
         }
     }
 
@@ -238,7 +246,7 @@ impl Stores {
                     && (!self.from_scratch || strip.column_stride.is_multiple_of(LINE))
             }
             // Of a short run, most is in lines that others have a part of.
-            BlockOp::Fill => self.of_whole_runs() && (strip.columns >= FILLS || are_lines(strip)),
+            BlockOp::Fill => self.of_runs_by(op) && (strip.columns >= FILLS || are_lines(strip)),
             // Of rows of less than a line, none is streamed as a whole.
             BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
             _ if strip.destination_runs(op).is_some_and(|rows| {
@@ -251,10 +259,7 @@ impl Stores {
                 let runs = strip.destination_runs(op);
                 self.of_runs() && runs.is_some_and(|runs| bytes_beside(runs, strip) >= FROM_SCRATCH)
             }
-            BlockOp::Copy | BlockOp::Interleave { .. } | BlockOp::Squeeze { .. } => {
-                self.of_whole_runs()
-            }
-            _ => self.of_runs(),
+            _ => self.of_runs_by(op),
         }
     }
 }
@@ -377,7 +382,7 @@ mod tests {
         for (side, rows, zen3, zen4) in [
             (Side::Destination, Rows::Scattered, Some((2, 39)), Some((14, 39))),
             (Side::Source, Rows::Scattered, Some((26, 39)), Some((14, 39))),
-            (Side::Destination, Rows::Near, Some((12, 39)), None),
+            (Side::Destination, Rows::Near, Some((14, 39)), None),
             (Side::Source, Rows::Near, Some((2, 23)), None),
         ] {
             assert_eq!(sizes(Core::Zen3, side, rows), zen3, "{side:?}");
@@ -513,7 +518,7 @@ mod tests {
         };
         let transpose = BlockOp::Transpose { bits: 32 };
         // Columns at lines, at pages, and such that are no whole lines.
-        for (column_stride, expected) in [(64, 12), (4096, 14), (1000, 14)] {
+        for (column_stride, expected) in [(64, 14), (4096, 14), (1000, 14)] {
             let strip = Strip {
                 rows: 128,
                 row_stride: 4160,
