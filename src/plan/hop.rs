@@ -46,7 +46,7 @@ const CROWDED: usize = 512;
 const MOST_APART: usize = IN_L2 / CROWDED;
 
 /// Two passes read or write the host array by longer runs. Where words of an image that follow each other are from rows
-/// that are some pages apart, [scattered](Rows) ones, nothing is gained if each page has fewer bytes for them than this.
+/// that are a page apart or more, [scattered](Rows) ones, nothing is gained if each page has fewer bytes for them than this.
 const PAGE: u64 = 4096;
 const LEAST_OF_PAGE: u64 = 128;
 
@@ -117,7 +117,7 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
 /// Where the rows of a host array begin that have words which follow each other in an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rows {
-    /// Eight pages apart or more, upwards.
+    /// A page apart or more, upwards.
     Scattered,
     /// Less, or the other way.
     Near,
