@@ -777,7 +777,8 @@ fn is_up_to_zen4() -> bool {
     false
 }
 
-/// Whether it is one of Zen 3 with more of L3 for a core, which streams from 26 MiB on, whole runs from 19 and transposes from 14.
+/// Whether it is one of Zen 3 with more of L3 for a core, which streams from 26 MiB on, whole runs from 19, transposes from
+/// 14.
 fn is_zen3() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

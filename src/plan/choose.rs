@@ -152,8 +152,14 @@ fn leaves(
         op => {
             let stores = elements.stores;
             // How much a call will have of each is not known yet, and is no matter for elements below a byte.
-            let are_stored = rows_of(block.rows, block.columns)
-                .is_some_and(|rows| stores.stores_rows(op, rows, usize::MAX));
+            let rows = block.rows.zip(block.columns).and_then(|(rows, columns)| {
+                Some(Runs {
+                    count: usize::try_from(rows.extent).ok()?,
+                    stride: step(rows.destination)?,
+                    bytes: usize::try_from(columns.extent).ok()?,
+                })
+            });
+            let are_stored = rows.is_some_and(|rows| stores.stores_rows(op, rows, usize::MAX));
             let is_streamed = stores.of_runs_by(op) && !are_stored;
             take_strip(&mut loops, is_streamed, elements)?
         }
@@ -239,8 +245,9 @@ fn leaves(
     let loops = extents(loops);
     let stages = Stages::default();
     let leaf = Leaf { source, destination, loops, op: block.op, strip, stages, hop: None };
-    let is_streamed = elements.stores.streams(leaf.op, &leaf.strip);
-    let parts = if is_streamed { vec![leaf] } else { leaf.split()? };
+    let stores = elements.stores;
+    let is_whole = stores.of_runs_by(leaf.op) && !stores.stores_rows_of(leaf.op, &leaf.strip);
+    let parts = if is_whole { vec![leaf] } else { leaf.split()? };
     leaves.splice(0..0, parts);
     Some(leaves)
 }
@@ -819,18 +826,6 @@ fn remove_all(loops: &mut Vec<Loop>, numbers: &[usize]) {
 
 fn take(loops: &mut Vec<Loop>, which: impl Fn(&Loop) -> bool) -> Option<Loop> {
     loops.iter().position(which).map(|i| loops.remove(i))
-}
-
-/// The rows of a block in the destination, of ops that have such: a column is a byte. `None` where they begin within
-/// bytes.
-fn rows_of(rows: Option<Loop>, columns: Option<Loop>) -> Option<Runs> {
-    let one = Loop::new(1, 0, 0);
-    let (rows, columns) = (rows.unwrap_or(one), columns.unwrap_or(one));
-    Some(Runs {
-        count: usize::try_from(rows.extent).ok()?,
-        stride: step(rows.destination)?,
-        bytes: usize::try_from(columns.extent).ok()?,
-    })
 }
 
 /// Takes the two loops that a kernel call goes along.

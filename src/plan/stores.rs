@@ -138,6 +138,12 @@ impl Stores {
         self.asked.is_none() && self.core.streams_by_runs() && is_little && begin_within_lines
     }
 
+    /// The same of the rows of a strip.
+    pub(super) fn stores_rows_of(self, op: BlockOp, strip: &Strip) -> bool {
+        let rows = strip.destination_runs(op);
+        rows.is_some_and(|rows| self.stores_rows(op, rows, bytes_of_row(rows.bytes, strip)))
+    }
+
     /// Whether words of a side may be quicker in two passes than in one: from scattered rows of the other side, or into
     /// such, past the caches. Where single lines are slow, from L2 on too, whatever is asked for: packed ones from
     /// scattered rows, and into near rows those that L3 has; packed ones from near rows if they are streamed.
@@ -249,12 +255,7 @@ impl Stores {
             BlockOp::Fill => self.of_runs_by(op) && (strip.columns >= FILLS || are_lines(strip)),
             // Of rows of less than a line, none is streamed as a whole.
             BlockOp::Unsqueeze { .. } if has_parts_of_lines(strip) => false,
-            _ if strip.destination_runs(op).is_some_and(|rows| {
-                self.stores_rows(op, rows, bytes_of_row(rows.bytes, strip))
-            }) =>
-            {
-                false
-            }
+            _ if self.stores_rows_of(op, strip) => false,
             _ if self.from_scratch => {
                 let runs = strip.destination_runs(op);
                 self.of_runs() && runs.is_some_and(|runs| bytes_beside(runs, strip) >= FROM_SCRATCH)
