@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::Body;
 use super::carry::CacheLines;
-use super::matrix::{Block, Matrix, Order, transpose_panel_to_caches};
+use super::matrix::{Block, Matrix};
 use super::places::Split;
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip, scalar};
@@ -165,10 +165,9 @@ impl Matrix {
                 // SAFETY: some rows and columns of the matrix, at least as many as a block has,
                 // to memory that has room for them.
                 unsafe {
-                    transpose_panel_to_caches::<B>(
-                        rows,
-                        &MADE[..count],
-                        Order::ByRows,
+                    self.transpose_to_memory::<B>(
+                        (first_row, rows),
+                        (&MADE[..count], PITCH),
                         scratch,
                         source.wrapping_add(first_column * B::WIDTH),
                         memory,

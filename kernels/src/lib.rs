@@ -52,6 +52,7 @@ compile_error!("images and host arrays are little-endian, and so has the machine
 mod aarch64;
 mod ahead;
 mod algorithm;
+mod at_strides;
 pub mod bits;
 mod block_op;
 mod carry;

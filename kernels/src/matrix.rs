@@ -4,6 +4,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 use super::ahead::{
     FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
@@ -36,11 +37,11 @@ pub(super) struct Matrix {
 /// block in a regular order: few enough for the caches to hold, and runs long enough for
 /// memory. On both sides of a block, single vectors are far from each other, and whole
 /// lines of cache. The last panel may have a quarter more columns.
-const PANEL_ROWS: usize = 128;
-const PANEL_COLUMNS: usize = 64;
+pub(super) const PANEL_ROWS: usize = 128;
+pub(super) const PANEL_COLUMNS: usize = 64;
 
 /// Rows that come from memory and share few sets of the caches are gone along farther, a few at a time.
-const PANEL_COLUMNS_FAR: usize = 128;
+pub(super) const PANEL_COLUMNS_FAR: usize = 128;
 
 /// The rows and columns of what is transposed before the next ones are.
 #[derive(Clone, Copy)]
@@ -269,11 +270,30 @@ impl Matrix {
             // SAFETY: the same contract.
             return unsafe { B::Vector::compiled::<Crowded<B>>()(strip, &[], source, destination) };
         }
+        let (rows, columns) = self.at_strides::<B>();
+        if rows > 0 {
+            for (source, destination) in scalar::blocks(&self.others, source, destination) {
+                // SAFETY: one of the matrices.
+                unsafe { self.transpose_at_strides::<B>((rows, columns), source, destination) };
+            }
+        }
+        // What is not done yet: the rows below these, and the columns beside them.
+        let rest = [(rows..self.rows, 0..columns), (0..self.rows, columns..self.columns)];
+        let is_there = |(rows, columns): &(Range<usize>, Range<usize>)| {
+            !rows.is_empty() && !columns.is_empty()
+        };
+        if !rest.iter().any(is_there) {
+            return;
+        }
         let mut scratch = B::scratch();
         let mut tables = [[0; GRID * MAX_LANES]; 2];
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
-            // SAFETY: one of the matrices.
-            unsafe { self.transpose::<B>(source, destination, &mut tables, &mut scratch) };
+            for part in rest.iter().filter(|part| is_there(part)) {
+                // SAFETY: one of the matrices.
+                unsafe {
+                    self.transpose::<B>(part, source, destination, &mut tables, &mut scratch)
+                };
+            }
         }
     }
 
@@ -747,7 +767,7 @@ impl Matrix {
         }
     }
 
-    /// Transposes a matrix with ordinary stores.
+    /// Transposes some rows and columns of a matrix, and perhaps some before them, with ordinary stores.
     ///
     /// # Safety
     ///
@@ -756,6 +776,7 @@ impl Matrix {
     #[inline(always)]
     unsafe fn transpose<B: Block>(
         &self,
+        (some_rows, some_columns): &(Range<usize>, Range<usize>),
         source: *const u8,
         destination: *mut u8,
         [rows, columns]: &mut [[usize; GRID * MAX_LANES]; 2],
@@ -773,14 +794,14 @@ impl Matrix {
         };
         let most_columns =
             if is_shuffled { panel_columns } else { (panel_columns / 4 * 5).min(columns.len()) };
-        let mut next_row = 0;
-        while next_row < self.rows {
+        let mut next_row = some_rows.start;
+        while next_row < some_rows.end {
             // What is left at the end is done by blocks that end there.
             let first_row = next_row.min(self.rows - B::ROWS);
             let rows = &mut rows[..panel_rows.min(self.rows - first_row)];
             self.row.places(1, first_row, rows);
-            let mut next_column = 0;
-            while next_column < self.columns {
+            let mut next_column = some_columns.start;
+            while next_column < some_columns.end {
                 let first_column = next_column.min(self.columns - B::COLUMNS);
                 let left = self.columns - first_column;
                 // The last panel takes what is too little for one of its own.
@@ -869,6 +890,8 @@ pub(super) const fn whole(most: usize, size: usize) -> usize {
 pub(super) trait Block {
     const ROWS: usize;
     const COLUMNS: usize = Self::ROWS;
+    /// So many rows and columns can be transposed [at strides](Block::transpose_at_strides), none if this is 0.
+    const AT_STRIDES: usize = 0;
     /// The bytes of an element in the source.
     const WIDTH: usize;
     /// As many columns share a place in the destination.
@@ -904,6 +927,22 @@ pub(super) trait Block {
         ahead: L,
         scratch: &mut Self::Scratch,
     );
+
+    /// Transposes [as many](Block::AT_STRIDES) rows, the first of which begins at `source`, as columns, the first of which
+    /// begins at `destination`, at these strides.
+    ///
+    /// # Safety
+    ///
+    /// There are so many. In each row as many elements can be read, in each column written. The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn transpose_at_strides(
+        _source: *const u8,
+        _row_stride: usize,
+        _destination: *mut u8,
+        _column_stride: usize,
+    ) {
+        debug_assert!(false, "there is no block at strides");
+    }
 }
 
 /// A block of whole lines that are streamed.

@@ -125,6 +125,16 @@ impl Cursor {
         }
     }
 
+    /// Passes so many, which are at one stride, whichever of a block or all.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, split: Split, count: usize) {
+        self.within += count;
+        self.place = self.place.wrapping_add(count.wrapping_mul(split.stride));
+        if self.within == split.block {
+            self.next_block(split);
+        }
+    }
+
     #[inline]
     fn next_block(&mut self, split: Split) {
         self.within = 0;

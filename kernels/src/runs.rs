@@ -20,7 +20,7 @@ use std::mem::MaybeUninit;
 use super::ahead::{FetchesAhead, FollowsPanels, Lines, NextPanel, Way};
 use super::carry::{CacheLines, RUN, copy_line};
 use super::crowded::{L1_SETS, ROOM};
-use super::matrix::{Block, Matrix, Order, Panel, StreamedBlock, transpose_panel_to_caches, whole};
+use super::matrix::{Block, Matrix, Panel, StreamedBlock, whole};
 use super::scalar;
 use super::vector::{LINE, Vector};
 
@@ -133,10 +133,9 @@ impl Matrix {
                         // SAFETY: the columns of a block, of at least as many rows, to memory that has
                         // room for them.
                         unsafe {
-                            transpose_panel_to_caches::<B::Parts>(
-                                rows,
-                                in_memory,
-                                Order::ByRows,
+                            self.transpose_to_memory::<B::Parts>(
+                                (row, rows),
+                                (in_memory, pitch),
                                 &mut scratch,
                                 source,
                                 memory,

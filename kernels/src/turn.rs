@@ -97,6 +97,8 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
+    const AT_STRIDES: usize = if WAYS == 1 && V::BYTES < LINE { LANES } else { 0 };
+
     type Vector = V;
 
     type Scratch = ();
@@ -121,6 +123,24 @@ impl<
                 destination,
                 false,
                 ahead,
+            );
+        };
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_at_strides(
+        source: *const u8,
+        row_stride: usize,
+        destination: *mut u8,
+        column_stride: usize,
+    ) {
+        // SAFETY: the same contract.
+        unsafe {
+            transpose_at_strides::<V, M, LANES, BITS>(
+                source,
+                row_stride,
+                destination,
+                column_stride,
             );
         };
     }
@@ -160,6 +180,8 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
+    const AT_STRIDES: usize = if WAYS == 1 && V::BYTES < LINE { LANES } else { 0 };
+
     type Vector = V;
 
     type Scratch = ();
@@ -196,6 +218,24 @@ impl<
                 );
             };
         }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_at_strides(
+        source: *const u8,
+        row_stride: usize,
+        destination: *mut u8,
+        column_stride: usize,
+    ) {
+        // SAFETY: the same contract.
+        unsafe {
+            transpose_at_strides::<V, M, LANES, BITS>(
+                source,
+                row_stride,
+                destination,
+                column_stride,
+            );
+        };
     }
 }
 
@@ -425,6 +465,34 @@ unsafe fn transpose_vectors<
             // SAFETY: `LANES` rows of one column.
             unsafe { M::put::<V, false>(vector, destination.wrapping_add(start)) };
         }
+    }
+}
+
+/// Transposes as many rows and columns as a `V` takes, at these strides, by ordinary stores.
+///
+/// # Safety
+///
+/// There are `LANES` of each. In each row as many elements can be read, in each column written. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_at_strides<V: Vector, M: InMemory, const LANES: usize, const BITS: u32>(
+    source: *const u8,
+    row_stride: usize,
+    destination: *mut u8,
+    column_stride: usize,
+) {
+    // SAFETY: the CPU has `V`.
+    let mut vectors = [unsafe { V::splat(0) }; LANES];
+    // Four at a time are near enough for an address to be a place and a stride.
+    for (i, vector) in vectors.iter_mut().enumerate() {
+        let four = source.wrapping_add((i / 4).wrapping_mul(row_stride.wrapping_mul(4)));
+        // SAFETY: `LANES` columns of one row.
+        *vector = unsafe { M::load(four.wrapping_add((i % 4).wrapping_mul(row_stride))) };
+    }
+    for (i, vector) in weave::<V, LANES, BITS>(vectors).into_iter().enumerate() {
+        let four = destination.wrapping_add((i / 4).wrapping_mul(column_stride.wrapping_mul(4)));
+        let to = four.wrapping_add((i % 4).wrapping_mul(column_stride));
+        // SAFETY: `LANES` rows of one column.
+        unsafe { M::put::<V, false>(vector, to) };
     }
 }
 
