@@ -1,63 +1,130 @@
-//! Transposes of rows and columns that are at one stride for as many as a block has.
+//! Transposes of blocks whose rows are at one stride, and whose columns are; or those of a word are, and words are at a step.
 //!
-//! Where a block's rows begin, and its columns, is found from two places and two strides, which stay in registers. Tables
-//! of all places take a load for each row and each column, and so much room in the order that a CPU keeps of its
-//! instructions that half as many blocks are under way at a time: within the caches they are a third slower.
+//! Where a block's rows and columns begin is found from two places and their strides, which stay in registers. Tables
+//! of all places take a load for each row and each column, and so much of what a CPU keeps of its instructions under way
+//! that half as many blocks are: within the caches they are a third slower (docs/performance.md).
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use std::hint::black_box;
 
-use super::crowded::L1_SETS;
+use super::crowded::{L1_SETS, ROOM};
 use super::matrix::{
     Block, Matrix, Order, PANEL_COLUMNS, PANEL_COLUMNS_FAR, PANEL_ROWS, transpose_panel_to_caches,
 };
 use super::places::{Cursor, Split};
 
-/// Where some rows or columns begin, as many of which as a block has are at one stride: the first of each block.
+/// From the first row of a block to the others, or from the first column: those of a word are at a stride, and words are
+/// at a step. Elements that are no parts of words are words of one.
 #[derive(Clone, Copy)]
-pub(super) struct AtStride<'a> {
-    pub(super) starts: &'a [usize],
+pub(super) struct Strides {
     pub(super) stride: usize,
+    pub(super) step: usize,
 }
 
-/// So many blocks have room in a table of their starts.
-const STARTS: usize = 32;
-
-impl Split {
-    /// Whether some of them are whole blocks of so many that are at one stride each: so many from number `first` on, or
-    /// any, if they begin and end with such blocks.
+impl Strides {
+    /// All at one stride, so many to a word.
     #[inline(always)]
-    fn is_at_strides(self, size: usize, first: usize, count: usize) -> bool {
-        let are_blocks = self.block.is_multiple_of(size) && first.is_multiple_of(size);
-        (are_blocks || self.is_even(first + count)) && count.is_multiple_of(size)
+    fn even(stride: usize, of_word: usize) -> Strides {
+        Strides { stride, step: stride.wrapping_mul(of_word) }
     }
 }
 
-impl Cursor {
-    /// The places of each first one of so many that are [at one stride](Split::is_at_strides).
+/// Where some rows or columns begin: the first ones of blocks, and from there to the others.
+#[derive(Clone, Copy)]
+struct AtStrides<'a> {
+    starts: &'a [usize],
+    strides: Strides,
+}
+
+/// Narrow elements are gone along farther.
+const PANEL_COLUMNS_NARROW: usize = 256;
+
+/// So many blocks have room in a table of their starts, and so many are done at a time. The last ones take what is too
+/// little for as many of its own.
+const STARTS: usize = 32;
+const MOST_BLOCKS: usize = STARTS / 5 * 4;
+const _: () = assert!(MOST_BLOCKS + MOST_BLOCKS / 4 <= STARTS, "there is room for the last ones");
+
+/// So many blocks at a time of so many rows or columns, each of so many: from which number on, and how many. What is left at
+/// the end is a block that ends there.
+#[inline(always)]
+fn parts(count: usize, size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let (blocks, mut next) = (count / size, 0);
+    let whole = std::iter::from_fn(move || {
+        let (first, left) = (next, blocks - next);
+        let some = if left <= most + most / 4 { left } else { most };
+        next += some;
+        (some > 0).then_some((first * size, some))
+    });
+    let is_left = !count.is_multiple_of(size);
+    whole.chain(is_left.then(|| (count - size, 1)))
+}
+
+impl Split {
+    /// From the first of each `size` places to the others, where some places are such, so many from number `first` on: all,
+    /// or whole blocks of so many. A word has so many of them.
     #[inline(always)]
-    pub(super) fn starts(&mut self, split: Split, size: usize, starts: &mut [usize]) {
+    fn strides(self, size: usize, of_word: usize, first: usize, count: usize) -> Option<Strides> {
+        if self.is_even(first + count) {
+            return Some(Strides::even(self.stride, of_word));
+        }
+        let is_whole = |n: usize| n.is_multiple_of(size);
+        if !is_whole(first) || !is_whole(count) {
+            return None;
+        }
+        if is_whole(self.block) {
+            return Some(Strides::even(self.stride, of_word));
+        }
+        let are_words = self.block == of_word
+            && (self.group.is_multiple_of(size / of_word) || self.has_even_blocks(first + count));
+        are_words.then_some(Strides { stride: self.stride, step: self.step })
+    }
+
+    /// How many of so many places are [at strides](Split::strides), in blocks of `size`: all, whole blocks, or none.
+    #[inline(always)]
+    fn at_strides(self, size: usize, of_word: usize, count: usize) -> usize {
+        let whole = if self.is_even(count) { count } else { count / size * size };
+        if count >= size && self.strides(size, of_word, 0, whole).is_some() { whole } else { 0 }
+    }
+
+    /// The places of the first ones of blocks of `size`, from number `first` on, which [are at strides](Split::strides).
+    #[inline(always)]
+    fn starts(self, size: usize, first: usize, starts: &mut [usize]) {
+        let mut next = Cursor::at(self, first);
         for start in starts {
-            *start = self.place;
-            self.skip(split, size);
+            *start = next.place;
+            next.skip(self, size);
         }
     }
 }
 
 impl Matrix {
-    /// How many rows and columns are whole blocks [at strides](Block::AT_STRIDES): none, if not both are.
+    /// How many rows and columns are in blocks [at strides](Block::AT_STRIDES): all, whole blocks, or none if not both are.
     #[inline(always)]
     pub(super) fn at_strides<B: Block>(&self) -> (usize, usize) {
-        let size = B::AT_STRIDES;
-        if size == 0 {
+        let [high, wide] = B::AT_STRIDES;
+        if high == 0 {
             return (0, 0);
         }
-        let (rows, columns) = (self.rows / size * size, self.columns / size * size);
-        let are_there = self.row.is_at_strides(size, 0, rows)
-            && self.column.is_at_strides(size, 0, columns)
-            && rows.min(columns) > 0;
-        if are_there { (rows, columns) } else { (0, 0) }
+        let rows = self.row.at_strides(high, B::OF_WORD, self.rows);
+        let columns = self.column.at_strides(wide, B::OF_WORD, self.columns);
+        if rows.min(columns) > 0 { (rows, columns) } else { (0, 0) }
+    }
+
+    /// Whether the rows of a block, a line each, share few sets of L1.
+    #[inline(always)]
+    fn has_crowded_blocks<B: Block>(&self) -> bool {
+        self.row.crowd(B::ROWS, L1_SETS) > ROOM
+    }
+
+    /// Whether blocks at strides, of narrow elements, finish the lines of so few columns at a time that L1 has room for them.
+    #[inline(always)]
+    pub(super) fn finishes_few_columns<B: Block>(&self) -> bool {
+        let [_, wide] = B::AT_STRIDES;
+        B::OF_WORD > 1
+            && self.column.crowd(wide, L1_SETS) <= ROOM
+            && !self.has_crowded_blocks::<B>()
     }
 
     /// Transposes so many rows and columns of a matrix, which are [those at strides](Matrix::at_strides), with ordinary
@@ -73,41 +140,40 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let size = B::AT_STRIDES;
+        let [high, wide] = B::AT_STRIDES;
+        let row_strides = self.row.strides(high, B::OF_WORD, 0, rows);
+        let column_strides = self.column.strides(wide, B::OF_WORD, 0, columns);
+        let (Some(row_strides), Some(column_strides)) = (row_strides, column_strides) else {
+            return;
+        };
         let (row, column) = (self.row.evened(rows), self.column.evened(columns));
-        let (rows, columns) = (rows / size, columns / size);
         let order = if self.others.goes_by_columns() { Order::ByColumns } else { Order::ByRows };
-        let along =
-            if self.has_far_crowded_rows::<B>() { PANEL_COLUMNS_FAR } else { PANEL_COLUMNS };
-        // Of blocks. The last panel takes what is too little for one of its own.
-        let panel_rows = (PANEL_ROWS / size).min(STARTS);
-        let panel_columns = (along / size).min(STARTS / 5 * 4);
+        let order = (order, self.has_crowded_blocks::<B>());
+        let along = if B::OF_WORD > 1 {
+            PANEL_COLUMNS_NARROW
+        } else if self.has_far_crowded_rows::<B>() {
+            PANEL_COLUMNS_FAR
+        } else {
+            PANEL_COLUMNS
+        };
         let (mut row_starts, mut column_starts) = ([0; STARTS], [0; STARTS]);
-        let mut next_row = Cursor::at(row, 0);
-        let mut destination = destination;
-        for first_row in (0..rows).step_by(panel_rows) {
-            let row_starts = &mut row_starts[..panel_rows.min(rows - first_row)];
-            next_row.starts(row, size, row_starts);
-            let mut next_column = Cursor::at(column, 0);
-            let mut first_column = 0;
-            while first_column < columns {
-                let left = columns - first_column;
-                let count = if left <= panel_columns / 4 * 5 { left } else { panel_columns };
+        for (first_row, count) in parts(rows, high, (PANEL_ROWS / high).min(MOST_BLOCKS)) {
+            let row_starts = &mut row_starts[..count];
+            row.starts(high, first_row, row_starts);
+            for (first_column, count) in parts(columns, wide, (along / wide).min(MOST_BLOCKS)) {
                 let column_starts = &mut column_starts[..count];
-                next_column.starts(column, size, column_starts);
+                column.starts(wide, first_column, column_starts);
                 // SAFETY: some rows and columns of the matrix.
                 unsafe {
-                    transpose_panel_at_strides::<B>(
-                        AtStride { starts: row_starts, stride: row.stride },
-                        AtStride { starts: column_starts, stride: column.stride },
+                    transpose_panel::<B>(
+                        AtStrides { starts: row_starts, strides: row_strides },
+                        AtStrides { starts: column_starts, strides: column_strides },
                         order,
-                        source.wrapping_add(first_column * size * B::WIDTH),
-                        destination,
+                        source.wrapping_add(first_column * B::WIDTH),
+                        destination.wrapping_add(first_row * B::DESTINATION_WIDTH),
                     );
                 };
-                first_column += count;
             }
-            destination = destination.wrapping_add(row_starts.len() * size * B::DESTINATION_WIDTH);
         }
     }
 
@@ -115,7 +181,8 @@ impl Matrix {
     ///
     /// # Safety
     ///
-    /// As [`transpose_panel_to_caches`].
+    /// As [`transpose_panel_to_caches`]. The rows are those of the matrix; if columns share no places, each is so far from
+    /// the one before it as is said.
     #[inline(always)]
     pub(super) unsafe fn transpose_to_memory<B: Block>(
         &self,
@@ -125,20 +192,28 @@ impl Matrix {
         source: *const u8,
         memory: *mut u8,
     ) {
-        let size = B::AT_STRIDES;
-        if size > 0
-            && self.row.is_at_strides(size, first, rows.len())
-            && in_memory.len().is_multiple_of(size)
-            && rows.len().max(in_memory.len()) <= STARTS * size
+        let [high, wide] = B::AT_STRIDES;
+        // Squares of bytes are as quick.
+        if high > 0
+            && B::WIDTH > 1
+            && rows.len().is_multiple_of(high)
+            && in_memory.len().is_multiple_of(wide)
+            && rows.len() <= STARTS * high
+            && in_memory.len() <= STARTS * wide
+            && let Some(strides) = self.row.strides(high, B::OF_WORD, first, rows.len())
         {
-            let mut starts = [[0; STARTS]; 2];
-            let [row_starts, column_starts] = &mut starts;
+            debug_assert_eq!(B::WAYS, 1, "columns share no places");
+            let mut tables = [[0; STARTS]; 2];
+            let [row_starts, column_starts] = &mut tables;
+            let (row_starts, column_starts) =
+                (firsts(rows, high, row_starts), firsts(in_memory, wide, column_starts));
+            let in_memory = Strides::even(pitch, B::OF_WORD);
             // SAFETY: the same rows and columns.
             unsafe {
-                transpose_panel_at_strides::<B>(
-                    AtStride { starts: firsts(rows, size, row_starts), stride: self.row.stride },
-                    AtStride { starts: firsts(in_memory, size, column_starts), stride: pitch },
-                    Order::ByRows,
+                transpose_panel::<B>(
+                    AtStrides { starts: row_starts, strides },
+                    AtStrides { starts: column_starts, strides: in_memory },
+                    (Order::ByRows, self.has_crowded_blocks::<B>()),
                     source,
                     memory,
                 );
@@ -161,18 +236,18 @@ fn firsts<'a>(places: &[usize], size: usize, starts: &'a mut [usize; STARTS]) ->
     &starts[..places.len() / size]
 }
 
-/// Transposes a panel with ordinary stores.
+/// Transposes a panel with ordinary stores: the lines of columns are finished first, but those of rows where these are
+/// crowded.
 ///
 /// # Safety
 ///
-/// Of each start, there are as many rows or columns [at strides](Block::AT_STRIDES) as a block of `B` has. In each
-/// row as many elements as there are columns can be read, in each column as many as there are rows be written. The CPU
+/// Of each start, there are as many rows or columns as `B` has [at strides](Block::AT_STRIDES). In each row as many elements as there are columns can be read, in each column as many as there are rows be written. The CPU
 /// has the vectors of `B`.
 #[inline(always)]
-pub(super) unsafe fn transpose_panel_at_strides<B: Block>(
-    rows: AtStride<'_>,
-    columns: AtStride<'_>,
-    order: Order,
+unsafe fn transpose_panel<B: Block>(
+    rows: AtStrides<'_>,
+    columns: AtStrides<'_>,
+    (order, has_crowded_blocks): (Order, bool),
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -184,17 +259,15 @@ pub(super) unsafe fn transpose_panel_at_strides<B: Block>(
         Order::ByColumns => (rows.starts.len(), near_columns),
         _ => (near_rows, columns.starts.len()),
     };
-    // Lines of columns are finished first; but those of rows where all of them share one set of L1.
-    let is_crowded = rows.stride.is_multiple_of(L1_SETS);
     let mut to = destination;
     for row_starts in rows.starts.chunks(some_rows) {
         let mut from = source;
         for column_starts in columns.starts.chunks(some_columns) {
             let mut to = to;
             for row_starts in row_starts.chunks(near_rows) {
-                let rows = AtStride { starts: row_starts, ..rows };
-                let columns = AtStride { starts: column_starts, ..columns };
-                if is_crowded {
+                let rows = AtStrides { starts: row_starts, ..rows };
+                let columns = AtStrides { starts: column_starts, ..columns };
+                if has_crowded_blocks {
                     // SAFETY: a part of the panel.
                     unsafe { rows_of_lines::<B>(rows, columns, near_columns, from, to) };
                 } else {
@@ -213,11 +286,11 @@ pub(super) unsafe fn transpose_panel_at_strides<B: Block>(
 ///
 /// # Safety
 ///
-/// As [`transpose_panel_at_strides`].
+/// As [`transpose_panel`].
 #[inline(always)]
 unsafe fn columns_of_lines<B: Block>(
-    rows: AtStride<'_>,
-    columns: AtStride<'_>,
+    rows: AtStrides<'_>,
+    columns: AtStrides<'_>,
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -228,7 +301,7 @@ unsafe fn columns_of_lines<B: Block>(
         for &row in rows.starts {
             let from = from.wrapping_add(row);
             // SAFETY: a block of the rows and columns.
-            unsafe { B::transpose_at_strides(from, rows.stride, to, columns.stride) };
+            unsafe { B::transpose_at_strides(from, rows.strides, to, columns.strides) };
             to = to.wrapping_add(height);
         }
         from = from.wrapping_add(width);
@@ -242,8 +315,8 @@ unsafe fn columns_of_lines<B: Block>(
 /// As there.
 #[inline(always)]
 unsafe fn rows_of_lines<B: Block>(
-    rows: AtStride<'_>,
-    columns: AtStride<'_>,
+    rows: AtStrides<'_>,
+    columns: AtStrides<'_>,
     some_columns: usize,
     source: *const u8,
     destination: *mut u8,
@@ -257,7 +330,7 @@ unsafe fn rows_of_lines<B: Block>(
             for &column in column_starts {
                 let to = to.wrapping_add(column);
                 // SAFETY: a block of the rows and columns.
-                unsafe { B::transpose_at_strides(from, rows.stride, to, columns.stride) };
+                unsafe { B::transpose_at_strides(from, rows.strides, to, columns.strides) };
                 from = from.wrapping_add(width);
             }
             to = to.wrapping_add(height);
@@ -268,13 +341,16 @@ unsafe fn rows_of_lines<B: Block>(
 
 /// The bytes of the rows of a block at strides, and of its columns.
 const fn sizes<B: Block>() -> [usize; 2] {
-    [B::AT_STRIDES * B::WIDTH, B::AT_STRIDES * B::DESTINATION_WIDTH]
+    let [high, wide] = B::AT_STRIDES;
+    [wide * B::WIDTH, high * B::DESTINATION_WIDTH]
 }
 
 /// How many such a block of `B` has, along its columns and along its rows.
 const fn counts<B: Block>() -> [usize; 2] {
-    let size = if B::AT_STRIDES > 0 { B::AT_STRIDES } else { 1 };
-    [B::COLUMNS / size, B::ROWS / size]
+    match B::AT_STRIDES {
+        [0, _] | [_, 0] => [1, 1],
+        [high, wide] => [B::COLUMNS / wide, B::ROWS / high],
+    }
 }
 
 #[cfg(test)]
@@ -283,43 +359,56 @@ mod tests {
 
     #[test]
     fn blocks_at_strides_are_those_of_a_table() {
-        let mut checked = 0;
-        let blocks = [(8, 1000), (24, 240), (20, 200), (20, 999), (usize::MAX, 0)];
-        let groups = [(2, 5000), (3, 3000), (2, 480), (usize::MAX, 0)];
+        let mut checked = [0; 2];
+        let blocks = [(1, 500), (2, 500), (4, 500), (4, 40), (8, 1000), (24, 240), (20, 999)];
+        let blocks = blocks.into_iter().chain([(usize::MAX, 0)]);
+        let groups = [(2, 5000), (3, 3000), (4, 2000), (2, 480), (usize::MAX, 0)];
         for ((block, step), (group, group_step)) in
-            blocks.into_iter().flat_map(|block| groups.map(|group| (block, group)))
+            blocks.flat_map(|block| groups.map(|group| (block, group)))
         {
             let split = Split::at_stride(10).in_blocks(block, step).in_groups(group, group_step);
             let mut places = [0; 96];
             split.places(1, 0, &mut places);
-            for (size, first, count) in [2, 4, 8].into_iter().flat_map(|size| {
-                [(0, 96), (0, 20), (8, 40), (3, 24), (88, 8)]
-                    .map(|(first, count)| (size, first, count / size * size))
+            let sizes = [(2, 1), (4, 1), (8, 1), (8, 2), (16, 2), (16, 4), (32, 4)];
+            for (size, of_word, first, count) in sizes.into_iter().flat_map(|(size, of_word)| {
+                [(0, 96), (0, 20), (8, 40), (3, 24), (88, 8), (64, 32)]
+                    .map(|(first, count)| (size, of_word, first, count))
             }) {
-                let places = &places[first..first + count];
-                if !split.is_at_strides(size, first, count) {
-                    continue;
-                }
-                checked += 1;
+                let Some(strides) = split.strides(size, of_word, first, count) else { continue };
+                checked[usize::from(strides.step != of_word * 10)] += 1;
+                let places = &places[first..first + count / size * size];
                 for block in places.chunks(size) {
-                    let is_even = block.windows(2).all(|two| two[1] == two[0].wrapping_add(10));
-                    assert!(is_even, "{size} of {block:?}");
+                    let place = |i| i / of_word * strides.step + i % of_word * strides.stride;
+                    let expected: Vec<usize> = (0..size).map(|i| block[0] + place(i)).collect();
+                    assert_eq!(block, expected, "{size} in words of {of_word}");
                 }
                 let expected: Vec<usize> = places.iter().copied().step_by(size).collect();
-                let mut table = [0; STARTS];
-                if count / size <= STARTS {
+                let (mut table, mut starts) = ([0; STARTS], vec![0; expected.len()]);
+                if expected.len() <= STARTS {
                     assert_eq!(firsts(places, size, &mut table), expected);
                 }
-                if first == 0 {
-                    let split = split.evened(count);
-                    let (mut cursor, mut starts) = (Cursor::at(split, 0), vec![0; count / size]);
-                    let (some, others) = starts.split_at_mut(count / size / 3);
-                    cursor.starts(split, size, some);
-                    cursor.starts(split, size, others);
-                    assert_eq!(starts, expected, "{size} of blocks of {block}, {group}");
-                }
+                split.evened(first + count).starts(size, first, &mut starts);
+                assert_eq!(starts, expected, "{size} of blocks of {block}, {group}");
             }
         }
-        assert!(checked > 100, "{checked}");
+        assert!(checked.iter().all(|&n| n > 50), "{checked:?}");
+    }
+
+    #[test]
+    fn parts_are_all_blocks_and_one_that_ends_there() {
+        for (count, size, most) in
+            (1..400).flat_map(|count| [(count, 8, 8), (count, 4, 24), (count, 16, 16)])
+        {
+            let mut visits = vec![0; count];
+            if count < size {
+                continue;
+            }
+            for (first, blocks) in parts(count, size, most) {
+                assert!((1..=most + most / 4).contains(&blocks));
+                visits[first..first + blocks * size].iter_mut().for_each(|n| *n += 1);
+            }
+            assert!(visits.iter().all(|&n| n > 0), "{count}, {size}");
+            assert!(visits[..count - size].iter().all(|&n| n == 1), "{count}, {size}");
+        }
     }
 }

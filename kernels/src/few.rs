@@ -19,6 +19,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Body;
+use super::at_strides::Strides;
 use super::dense::store_rest;
 use super::matrix::Matrix;
 use super::places::Split;
@@ -148,9 +149,14 @@ impl<const WIDTH: usize> Groups<WIDTH> {
         Groups { step: stride.wrapping_mul(Self::SIZE), stride }
     }
 
+    #[inline(always)]
+    pub(super) fn at_strides(Strides { stride, step }: Strides) -> Self {
+        Groups { step, stride }
+    }
+
     /// From the first one of a group, or at one stride from any, to one behind it.
     #[inline(always)]
-    fn at(self, number: usize) -> usize {
+    pub(super) fn at(self, number: usize) -> usize {
         let within = (number % Self::SIZE).wrapping_mul(self.stride);
         (number / Self::SIZE).wrapping_mul(self.step).wrapping_add(within)
     }

@@ -189,7 +189,7 @@ pub struct Strip {
     pub tail_rows: usize,
     /// The byte that a fill writes.
     pub fill: u8,
-    /// Of a transpose: its blocks are visited in an order without order.
+    /// Of a transpose: its blocks are visited in an order without order, if their places are in tables. A hint.
     pub is_shuffled: bool,
     /// How far it is from its source to that of the strip that mostly follows, where the
     /// source is no scratch memory. A hint.

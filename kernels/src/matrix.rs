@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::ahead::{
     FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
 };
+use super::at_strides::Strides;
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::{Crowded, L1_SETS, ROOM};
 use super::dense_columns::DenseColumns;
@@ -266,11 +267,11 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        if self.is_crowded::<B>() {
+        let (rows, columns) = self.at_strides::<B>();
+        if self.is_crowded::<B>() && !(rows > 0 && self.finishes_few_columns::<B>()) {
             // SAFETY: the same contract.
             return unsafe { B::Vector::compiled::<Crowded<B>>()(strip, &[], source, destination) };
         }
-        let (rows, columns) = self.at_strides::<B>();
         if rows > 0 {
             for (source, destination) in scalar::blocks(&self.others, source, destination) {
                 // SAFETY: one of the matrices.
@@ -890,8 +891,10 @@ pub(super) const fn whole(most: usize, size: usize) -> usize {
 pub(super) trait Block {
     const ROWS: usize;
     const COLUMNS: usize = Self::ROWS;
-    /// So many rows and columns can be transposed [at strides](Block::transpose_at_strides), none if this is 0.
-    const AT_STRIDES: usize = 0;
+    /// So many rows and columns can be transposed [at strides](Block::transpose_at_strides), none if these are 0.
+    const AT_STRIDES: [usize; 2] = [0, 0];
+    /// How many elements a word has, if such rows or columns are parts of words.
+    const OF_WORD: usize = 1;
     /// The bytes of an element in the source.
     const WIDTH: usize;
     /// As many columns share a place in the destination.
@@ -928,18 +931,19 @@ pub(super) trait Block {
         scratch: &mut Self::Scratch,
     );
 
-    /// Transposes [as many](Block::AT_STRIDES) rows, the first of which begins at `source`, as columns, the first of which
+    /// Transposes [so many](Block::AT_STRIDES) rows, the first of which begins at `source`, and columns, the first of which
     /// begins at `destination`, at these strides.
     ///
     /// # Safety
     ///
-    /// There are so many. In each row as many elements can be read, in each column written. The CPU has the instructions.
+    /// There are so many. In each row as many elements as there are columns can be read, in each column as many as there
+    /// are rows be written. The CPU has the instructions.
     #[inline(always)]
     unsafe fn transpose_at_strides(
         _source: *const u8,
-        _row_stride: usize,
+        _rows: Strides,
         _destination: *mut u8,
-        _column_stride: usize,
+        _columns: Strides,
     ) {
         debug_assert!(false, "there is no block at strides");
     }

@@ -33,10 +33,16 @@ impl Split {
         Split { group, group_step, ..self }
     }
 
-    /// The same, at one stride if so many are.
+    /// The same, at one stride if so many are, or without groups if all blocks are at one step.
     #[inline(always)]
     pub(super) fn evened(self, count: usize) -> Split {
-        if self.is_even(count) { Split::at_stride(self.stride) } else { self }
+        if self.is_even(count) {
+            Split::at_stride(self.stride)
+        } else if self.has_even_blocks(count) {
+            Split { group: usize::MAX, group_step: 0, ..self }
+        } else {
+            self
+        }
     }
 
     /// Whether so many of them are at one stride.
@@ -125,9 +131,20 @@ impl Cursor {
         }
     }
 
-    /// Passes so many, which are at one stride, whichever of a block or all.
+    /// Passes so many: a part of a block, of which it has some, or some blocks, which are such a part of a group.
     #[inline(always)]
     pub(super) fn skip(&mut self, split: Split, count: usize) {
+        if count > split.block {
+            debug_assert!(
+                count.is_multiple_of(split.block),
+                "{count} of blocks of {}",
+                split.block
+            );
+            let but_one = count / split.block - 1;
+            self.in_group += but_one;
+            self.block = self.block.wrapping_add(but_one.wrapping_mul(split.step));
+            return self.next_block(split);
+        }
         self.within += count;
         self.place = self.place.wrapping_add(count.wrapping_mul(split.stride));
         if self.within == split.block {

@@ -7,11 +7,15 @@
 use std::marker::PhantomData;
 
 use super::ahead;
+use super::at_strides::Strides;
 use super::carry::{CacheLines, copy_line};
 use super::crowded::L1_SETS;
+use super::few::Groups;
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::places::Starts;
-use super::vector::{LINE, Vector, load_row, put, weave};
+use super::vector::{
+    LINE, MOST_WITHIN, SHORTEST, Vector, load_row, put, turn_within, unrolled, weave,
+};
 
 /// How elements stand in memory that are whole ones in vectors: as they are there, where nothing else is said.
 pub(super) trait InMemory {
@@ -97,7 +101,8 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
-    const AT_STRIDES: usize = if WAYS == 1 && V::BYTES < LINE { LANES } else { 0 };
+    const AT_STRIDES: [usize; 2] =
+        if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
 
     type Vector = V;
 
@@ -130,18 +135,13 @@ impl<
     #[inline(always)]
     unsafe fn transpose_at_strides(
         source: *const u8,
-        row_stride: usize,
+        rows: Strides,
         destination: *mut u8,
-        column_stride: usize,
+        columns: Strides,
     ) {
         // SAFETY: the same contract.
         unsafe {
-            transpose_at_strides::<V, M, LANES, BITS>(
-                source,
-                row_stride,
-                destination,
-                column_stride,
-            );
+            transpose_at_strides::<V, M, LANES, BITS>(source, rows.step, destination, columns.step);
         };
     }
 }
@@ -180,7 +180,8 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
-    const AT_STRIDES: usize = if WAYS == 1 && V::BYTES < LINE { LANES } else { 0 };
+    const AT_STRIDES: [usize; 2] =
+        if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
 
     type Vector = V;
 
@@ -223,18 +224,13 @@ impl<
     #[inline(always)]
     unsafe fn transpose_at_strides(
         source: *const u8,
-        row_stride: usize,
+        rows: Strides,
         destination: *mut u8,
-        column_stride: usize,
+        columns: Strides,
     ) {
         // SAFETY: the same contract.
         unsafe {
-            transpose_at_strides::<V, M, LANES, BITS>(
-                source,
-                row_stride,
-                destination,
-                column_stride,
-            );
+            transpose_at_strides::<V, M, LANES, BITS>(source, rows.step, destination, columns.step);
         };
     }
 }
@@ -362,6 +358,10 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const WAYS: usize = 1;
     const DESTINATION_WIDTH: usize = WIDTH;
 
+    const AT_STRIDES: [usize; 2] =
+        if V::BYTES < LINE && !STREAM { [V::BYTES / WIDTH, SHORTEST / WIDTH] } else { [0, 0] };
+    const OF_WORD: usize = 4 / WIDTH;
+
     type Vector = V;
 
     type Scratch = [Square; 2];
@@ -391,6 +391,26 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
                 scratch,
             );
         };
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_at_strides(
+        source: *const u8,
+        rows: Strides,
+        destination: *mut u8,
+        columns: Strides,
+    ) {
+        // SAFETY: the same contract.
+        match WIDTH {
+            1 => {
+                // SAFETY: as above.
+                unsafe { turn_at_strides::<V, 8, WIDTH>(source, rows, destination, columns) }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe { turn_at_strides::<V, 16, WIDTH>(source, rows, destination, columns) }
+            }
+        }
     }
 }
 
@@ -494,6 +514,34 @@ unsafe fn transpose_at_strides<V: Vector, M: InMemory, const LANES: usize, const
         // SAFETY: `LANES` rows of one column.
         unsafe { M::put::<V, false>(vector, to) };
     }
+}
+
+/// The same of elements narrower than 32 bits: as many rows as a `V` has, and as many columns as 16 bytes have.
+///
+/// # Safety
+///
+/// There are so many. In each row as many elements can be read, in each column written. The CPU has `V`.
+#[inline(always)]
+unsafe fn turn_at_strides<V: Vector, const BITS: u32, const WIDTH: usize>(
+    source: *const u8,
+    rows: Strides,
+    destination: *mut u8,
+    columns: Strides,
+) {
+    let (rows, columns) = (Groups::<WIDTH>::at_strides(rows), Groups::<WIDTH>::at_strides(columns));
+    let within = SHORTEST / WIDTH;
+    let apart = rows.at(within);
+    // SAFETY: the CPU has `V`.
+    let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
+    unrolled!(i in within, {
+        // SAFETY: the columns of as many rows as a vector has 16 bytes.
+        vectors[i] = unsafe { V::gather(source.wrapping_add(rows.at(i)), apart, SHORTEST) };
+    });
+    let turned = turn_within::<V, BITS>(vectors);
+    unrolled!(i in within, {
+        // SAFETY: the rows of a column.
+        unsafe { turned[i].store(destination.wrapping_add(columns.at(i))) };
+    });
 }
 
 /// Where a square is on its way: elements narrower than 32 bits, of which each row is

@@ -3,7 +3,7 @@
 //! Times are in picoseconds, and only their ratios matter: they were fitted to what the layouts
 //! of the corpus took, each way they can go (see `docs/performance.md`).
 
-use relayout_kernels::BlockOp;
+use relayout_kernels::{BlockOp, ROOM};
 
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
@@ -134,6 +134,16 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     let (rows, columns) = strip.matrix_size(width);
     let shorter = rows.min(columns);
     let stays = !stores.streams(leaf.op, strip);
+    // Of few rows or columns, as those of a word, all have room, unless they go on as far apart. Vectors of a line were not
+    // measured.
+    let has_short_vectors = stores.tier.vector_bytes() < LINE;
+    let are_crowded = |(count, stride): (usize, usize), (all, step): (usize, usize)| {
+        let are_many = count > ROOM || all > ROOM && is_crowded(step, width);
+        (are_many || !has_short_vectors) && is_crowded(stride, width)
+    };
+    let has_crowded_rows = are_crowded((strip.rows, strip.row_stride), (rows, strip.source_step));
+    let has_crowded_columns =
+        are_crowded((strip.columns, strip.column_stride), (columns, strip.destination_line));
     if let Some(few) = few(leaf, width, stores) {
         let whole = few.checked_next_multiple_of(SHORTEST / width)?;
         let quarters = if !stays {
@@ -145,8 +155,7 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         };
         // Of rows that drive each other out of L1, lines are fetched again for each few columns.
         let is_part_of_lines = columns < rows && columns.checked_mul(width)? < LINE;
-        let fetches =
-            if stays && is_part_of_lines && is_crowded(strip.row_stride, width) { 8 } else { 1 };
+        let fetches = if stays && is_part_of_lines && has_crowded_rows { 8 } else { 1 };
         let moved = moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_mul(fetches)?;
         return moved.checked_div(4 * wide(few)?);
     }
@@ -168,18 +177,29 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     };
     let moved = by_squares(by_squares(moved, rows)?, columns)?;
     // Shorter vectors go by whole lines of words, but where both sides share few sets.
-    let reads_lines =
-        width == 4 && stores.tier.vector_bytes() < LINE && !is_crowded(strip.column_stride, width);
-    let times = if stays && is_crowded(strip.row_stride, width) {
-        if reads_lines { 3 } else { 5 }
-    } else if stays && is_crowded(strip.column_stride, width) {
-        3
-    } else if size * width == LINE {
-        2
+    let reads_lines = width == 4 && has_short_vectors && !has_crowded_columns;
+    let quarters = if stays && has_crowded_rows {
+        // Narrow elements are read from more rows at a time than a set has room for.
+        let is_narrow = width < 4 && has_short_vectors;
+        match strip.row_stride.is_multiple_of(CROWDED) {
+            true if is_narrow => 32,
+            _ if reads_lines => 12,
+            _ => 20,
+        }
+    } else if stays && has_crowded_columns {
+        if width < 4 && has_short_vectors { 18 } else { 12 }
+    } else if size * width < LINE {
+        16
+    } else if stays && has_short_vectors {
+        match width {
+            1 => 12,
+            2 => 8,
+            _ => 6,
+        }
     } else {
-        4
+        8
     };
-    moved.checked_mul(times)
+    Some(moved.checked_mul(quarters)? / 4)
 }
 
 /// Whether rows or columns of elements of so many bytes that are so far apart share few sets of L1.
