@@ -1,4 +1,4 @@
-//! Transposes of blocks whose rows are at one stride, and whose columns are; or those of a word are, and words are at a step.
+//! Transposes of blocks whose rows are at one stride, and whose columns are; or those of a group are, and groups are at a step.
 //!
 //! Where a block's rows and columns begin is found from two places and their strides, which stay in registers. Tables
 //! of all places take a load for each row and each column, and so much of what a CPU keeps of its instructions under way
@@ -14,8 +14,8 @@ use super::matrix::{
 };
 use super::places::{Cursor, Split};
 
-/// From the first row of a block to the others, or from the first column: those of a word are at a stride, and words are
-/// at a step. Elements that are no parts of words are words of one.
+/// From the first row of a block to the others, or from the first column: those of a group are at a stride, and groups at
+/// a step. A group is the elements of a word, or some rows of words.
 #[derive(Clone, Copy)]
 pub(super) struct Strides {
     pub(super) stride: usize,
@@ -23,10 +23,15 @@ pub(super) struct Strides {
 }
 
 impl Strides {
-    /// All at one stride, so many to a word.
+    /// All at one stride, so many to a group.
     #[inline(always)]
-    fn even(stride: usize, of_word: usize) -> Strides {
-        Strides { stride, step: stride.wrapping_mul(of_word) }
+    pub(super) fn even(stride: usize, in_group: usize) -> Strides {
+        Strides { stride, step: stride.wrapping_mul(in_group) }
+    }
+
+    #[inline(always)]
+    fn are_even(self, in_group: usize) -> bool {
+        self.step == self.stride.wrapping_mul(in_group)
     }
 }
 
@@ -46,10 +51,11 @@ const STARTS: usize = 32;
 const MOST_BLOCKS: usize = STARTS / 5 * 4;
 const _: () = assert!(MOST_BLOCKS + MOST_BLOCKS / 4 <= STARTS, "there is room for the last ones");
 
-/// So many blocks at a time of so many rows or columns, each of so many: from which number on, and how many. What is left at
-/// the end is a block that ends there.
+/// So many rows or columns, each block of so many, so many blocks at a time or as many as there is room for: from which
+/// number on, and how many blocks. What is left at the end is a block that ends there.
 #[inline(always)]
-fn parts(count: usize, size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
+fn parts((count, size, most): (usize, usize, usize)) -> impl Iterator<Item = (usize, usize)> {
+    let most = most.min(MOST_BLOCKS);
     let (blocks, mut next) = (count / size, 0);
     let whole = std::iter::from_fn(move || {
         let (first, left) = (next, blocks - next);
@@ -63,29 +69,29 @@ fn parts(count: usize, size: usize, most: usize) -> impl Iterator<Item = (usize,
 
 impl Split {
     /// From the first of each `size` places to the others, where some places are such, so many from number `first` on: all,
-    /// or whole blocks of so many. A word has so many of them.
+    /// or whole blocks of so many. A group has so many of them.
     #[inline(always)]
-    fn strides(self, size: usize, of_word: usize, first: usize, count: usize) -> Option<Strides> {
+    fn strides(self, size: usize, in_group: usize, first: usize, count: usize) -> Option<Strides> {
         if self.is_even(first + count) {
-            return Some(Strides::even(self.stride, of_word));
+            return Some(Strides::even(self.stride, in_group));
         }
         let is_whole = |n: usize| n.is_multiple_of(size);
         if !is_whole(first) || !is_whole(count) {
             return None;
         }
         if is_whole(self.block) {
-            return Some(Strides::even(self.stride, of_word));
+            return Some(Strides::even(self.stride, in_group));
         }
-        let are_words = self.block == of_word
-            && (self.group.is_multiple_of(size / of_word) || self.has_even_blocks(first + count));
-        are_words.then_some(Strides { stride: self.stride, step: self.step })
+        let are_groups = self.block == in_group
+            && (self.group.is_multiple_of(size / in_group) || self.has_even_blocks(first + count));
+        are_groups.then_some(Strides { stride: self.stride, step: self.step })
     }
 
     /// How many of so many places are [at strides](Split::strides), in blocks of `size`: all, whole blocks, or none.
     #[inline(always)]
-    fn at_strides(self, size: usize, of_word: usize, count: usize) -> usize {
+    fn at_strides(self, size: usize, in_group: usize, count: usize) -> usize {
         let whole = if self.is_even(count) { count } else { count / size * size };
-        if count >= size && self.strides(size, of_word, 0, whole).is_some() { whole } else { 0 }
+        if count >= size && self.strides(size, in_group, 0, whole).is_some() { whole } else { 0 }
     }
 
     /// The places of the first ones of blocks of `size`, from number `first` on, which [are at strides](Split::strides).
@@ -107,8 +113,8 @@ impl Matrix {
         if high == 0 {
             return (0, 0);
         }
-        let rows = self.row.at_strides(high, B::OF_WORD, self.rows);
-        let columns = self.column.at_strides(wide, B::OF_WORD, self.columns);
+        let rows = self.row.at_strides(high, B::IN_GROUP, self.rows);
+        let columns = self.column.at_strides(wide, B::IN_GROUP, self.columns);
         if rows.min(columns) > 0 { (rows, columns) } else { (0, 0) }
     }
 
@@ -122,9 +128,8 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn finishes_few_columns<B: Block>(&self) -> bool {
         let [_, wide] = B::AT_STRIDES;
-        B::OF_WORD > 1
-            && self.column.crowd(wide, L1_SETS) <= ROOM
-            && !self.has_crowded_blocks::<B>()
+        let is_narrow = const { is_narrow::<B>() };
+        is_narrow && self.column.crowd(wide, L1_SETS) <= ROOM && !self.has_crowded_blocks::<B>()
     }
 
     /// Transposes so many rows and columns of a matrix, which are [those at strides](Matrix::at_strides), with ordinary
@@ -141,38 +146,36 @@ impl Matrix {
         destination: *mut u8,
     ) {
         let [high, wide] = B::AT_STRIDES;
-        let row_strides = self.row.strides(high, B::OF_WORD, 0, rows);
-        let column_strides = self.column.strides(wide, B::OF_WORD, 0, columns);
+        let row_strides = self.row.strides(high, B::IN_GROUP, 0, rows);
+        let column_strides = self.column.strides(wide, B::IN_GROUP, 0, columns);
         let (Some(row_strides), Some(column_strides)) = (row_strides, column_strides) else {
             return;
         };
-        let (row, column) = (self.row.evened(rows), self.column.evened(columns));
         let order = if self.others.goes_by_columns() { Order::ByColumns } else { Order::ByRows };
-        let order = (order, self.has_crowded_blocks::<B>());
-        let along = if B::OF_WORD > 1 {
+        let panels = Panels {
+            row: (self.row.evened(rows), row_strides),
+            column: (self.column.evened(columns), column_strides),
+            order: (order, self.has_crowded_blocks::<B>()),
+        };
+        let along = if const { is_narrow::<B>() } {
             PANEL_COLUMNS_NARROW
         } else if self.has_far_crowded_rows::<B>() {
             PANEL_COLUMNS_FAR
         } else {
             PANEL_COLUMNS
         };
-        let (mut row_starts, mut column_starts) = ([0; STARTS], [0; STARTS]);
-        for (first_row, count) in parts(rows, high, (PANEL_ROWS / high).min(MOST_BLOCKS)) {
-            let row_starts = &mut row_starts[..count];
-            row.starts(high, first_row, row_starts);
-            for (first_column, count) in parts(columns, wide, (along / wide).min(MOST_BLOCKS)) {
-                let column_starts = &mut column_starts[..count];
-                column.starts(wide, first_column, column_starts);
+        let mut sides = [(rows, high, PANEL_ROWS / high), (columns, wide, along / wide)];
+        // Few rows stay together with the last of them.
+        let has_few_rows = rows <= PANEL_ROWS;
+        if has_few_rows {
+            sides.reverse();
+        }
+        let [outer, inner] = sides;
+        for outer in parts(outer) {
+            for inner in parts(inner) {
+                let (rows, columns) = if has_few_rows { (inner, outer) } else { (outer, inner) };
                 // SAFETY: some rows and columns of the matrix.
-                unsafe {
-                    transpose_panel::<B>(
-                        AtStrides { starts: row_starts, strides: row_strides },
-                        AtStrides { starts: column_starts, strides: column_strides },
-                        order,
-                        source.wrapping_add(first_column * B::WIDTH),
-                        destination.wrapping_add(first_row * B::DESTINATION_WIDTH),
-                    );
-                };
+                unsafe { panels.transpose::<B>(rows, columns, source, destination) };
             }
         }
     }
@@ -200,14 +203,14 @@ impl Matrix {
             && in_memory.len().is_multiple_of(wide)
             && rows.len() <= STARTS * high
             && in_memory.len() <= STARTS * wide
-            && let Some(strides) = self.row.strides(high, B::OF_WORD, first, rows.len())
+            && let Some(strides) = self.row.strides(high, B::IN_GROUP, first, rows.len())
         {
             debug_assert_eq!(B::WAYS, 1, "columns share no places");
             let mut tables = [[0; STARTS]; 2];
             let [row_starts, column_starts] = &mut tables;
             let (row_starts, column_starts) =
                 (firsts(rows, high, row_starts), firsts(in_memory, wide, column_starts));
-            let in_memory = Strides::even(pitch, B::OF_WORD);
+            let in_memory = Strides::even(pitch, B::IN_GROUP);
             // SAFETY: the same rows and columns.
             unsafe {
                 transpose_panel::<B>(
@@ -223,6 +226,46 @@ impl Matrix {
         // SAFETY: by the contract of this function.
         unsafe {
             transpose_panel_to_caches::<B>(rows, in_memory, Order::ByRows, scratch, source, memory);
+        };
+    }
+}
+
+/// The panels of a matrix whose rows and columns are at strides.
+struct Panels {
+    row: (Split, Strides),
+    column: (Split, Strides),
+    order: (Order, bool),
+}
+
+impl Panels {
+    /// Transposes so many blocks of rows, from that row on, and so many of columns.
+    ///
+    /// # Safety
+    ///
+    /// The matrix is at these places, and has them. The CPU has the vectors of `B`.
+    #[inline(always)]
+    unsafe fn transpose<B: Block>(
+        &self,
+        (first_row, high): (usize, usize),
+        (first_column, wide): (usize, usize),
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let [rows_of_block, columns_of_block] = B::AT_STRIDES;
+        let ((row, row_strides), (column, column_strides)) = (self.row, self.column);
+        let (mut row_starts, mut column_starts) = ([0; STARTS], [0; STARTS]);
+        let (row_starts, column_starts) = (&mut row_starts[..high], &mut column_starts[..wide]);
+        row.starts(rows_of_block, first_row, row_starts);
+        column.starts(columns_of_block, first_column, column_starts);
+        // SAFETY: by the contract of this function.
+        unsafe {
+            transpose_panel::<B>(
+                AtStrides { starts: row_starts, strides: row_strides },
+                AtStrides { starts: column_starts, strides: column_strides },
+                self.order,
+                source.wrapping_add(first_column * B::WIDTH),
+                destination.wrapping_add(first_row * B::DESTINATION_WIDTH),
+            );
         };
     }
 }
@@ -251,6 +294,32 @@ unsafe fn transpose_panel<B: Block>(
     source: *const u8,
     destination: *mut u8,
 ) {
+    if rows.strides.are_even(B::IN_GROUP) && columns.strides.are_even(B::IN_GROUP) {
+        // SAFETY: the same contract.
+        unsafe {
+            panel::<B, true>(rows, columns, (order, has_crowded_blocks), source, destination)
+        };
+    } else {
+        // SAFETY: as above.
+        unsafe {
+            panel::<B, false>(rows, columns, (order, has_crowded_blocks), source, destination);
+        };
+    }
+}
+
+/// The same, of blocks that are all at one stride on both sides, if they are `EVEN`.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn panel<B: Block, const EVEN: bool>(
+    rows: AtStrides<'_>,
+    columns: AtStrides<'_>,
+    (order, has_crowded_blocks): (Order, bool),
+    source: *const u8,
+    destination: *mut u8,
+) {
     let [width, height] = const { sizes::<B>() };
     // What a block of `B` has comes before the next ones. Prefetchers tell rows from each other by the instructions that read
     // them: where these are unrolled, they fetch more than there is of a panel. So how many they are is not known here.
@@ -269,10 +338,10 @@ unsafe fn transpose_panel<B: Block>(
                 let columns = AtStrides { starts: column_starts, ..columns };
                 if has_crowded_blocks {
                     // SAFETY: a part of the panel.
-                    unsafe { rows_of_lines::<B>(rows, columns, near_columns, from, to) };
+                    unsafe { rows_of_lines::<B, EVEN>(rows, columns, near_columns, from, to) };
                 } else {
                     // SAFETY: as above.
-                    unsafe { columns_of_lines::<B>(rows, columns, from, to) };
+                    unsafe { columns_of_lines::<B, EVEN>(rows, columns, from, to) };
                 }
                 to = to.wrapping_add(near_rows * height);
             }
@@ -288,7 +357,7 @@ unsafe fn transpose_panel<B: Block>(
 ///
 /// As [`transpose_panel`].
 #[inline(always)]
-unsafe fn columns_of_lines<B: Block>(
+unsafe fn columns_of_lines<B: Block, const EVEN: bool>(
     rows: AtStrides<'_>,
     columns: AtStrides<'_>,
     source: *const u8,
@@ -301,7 +370,7 @@ unsafe fn columns_of_lines<B: Block>(
         for &row in rows.starts {
             let from = from.wrapping_add(row);
             // SAFETY: a block of the rows and columns.
-            unsafe { B::transpose_at_strides(from, rows.strides, to, columns.strides) };
+            unsafe { B::transpose_at_strides::<EVEN>(from, rows.strides, to, columns.strides) };
             to = to.wrapping_add(height);
         }
         from = from.wrapping_add(width);
@@ -314,7 +383,7 @@ unsafe fn columns_of_lines<B: Block>(
 ///
 /// As there.
 #[inline(always)]
-unsafe fn rows_of_lines<B: Block>(
+unsafe fn rows_of_lines<B: Block, const EVEN: bool>(
     rows: AtStrides<'_>,
     columns: AtStrides<'_>,
     some_columns: usize,
@@ -330,13 +399,18 @@ unsafe fn rows_of_lines<B: Block>(
             for &column in column_starts {
                 let to = to.wrapping_add(column);
                 // SAFETY: a block of the rows and columns.
-                unsafe { B::transpose_at_strides(from, rows.strides, to, columns.strides) };
+                unsafe { B::transpose_at_strides::<EVEN>(from, rows.strides, to, columns.strides) };
                 from = from.wrapping_add(width);
             }
             to = to.wrapping_add(height);
         }
         from = from.wrapping_add(some_columns * width);
     }
+}
+
+/// Whether elements are narrower than words.
+const fn is_narrow<B: Block>() -> bool {
+    B::WIDTH < 4
 }
 
 /// The bytes of the rows of a block at strides, and of its columns.
@@ -370,17 +444,17 @@ mod tests {
             let mut places = [0; 96];
             split.places(1, 0, &mut places);
             let sizes = [(2, 1), (4, 1), (8, 1), (8, 2), (16, 2), (16, 4), (32, 4)];
-            for (size, of_word, first, count) in sizes.into_iter().flat_map(|(size, of_word)| {
+            for (size, in_group, first, count) in sizes.into_iter().flat_map(|(size, in_group)| {
                 [(0, 96), (0, 20), (8, 40), (3, 24), (88, 8), (64, 32)]
-                    .map(|(first, count)| (size, of_word, first, count))
+                    .map(|(first, count)| (size, in_group, first, count))
             }) {
-                let Some(strides) = split.strides(size, of_word, first, count) else { continue };
-                checked[usize::from(strides.step != of_word * 10)] += 1;
+                let Some(strides) = split.strides(size, in_group, first, count) else { continue };
+                checked[usize::from(strides.step != in_group * 10)] += 1;
                 let places = &places[first..first + count / size * size];
                 for block in places.chunks(size) {
-                    let place = |i| i / of_word * strides.step + i % of_word * strides.stride;
+                    let place = |i| i / in_group * strides.step + i % in_group * strides.stride;
                     let expected: Vec<usize> = (0..size).map(|i| block[0] + place(i)).collect();
-                    assert_eq!(block, expected, "{size} in words of {of_word}");
+                    assert_eq!(block, expected, "{size} in groups of {in_group}");
                 }
                 let expected: Vec<usize> = places.iter().copied().step_by(size).collect();
                 let (mut table, mut starts) = ([0; STARTS], vec![0; expected.len()]);
@@ -403,7 +477,7 @@ mod tests {
             if count < size {
                 continue;
             }
-            for (first, blocks) in parts(count, size, most) {
+            for (first, blocks) in parts((count, size, most)) {
                 assert!((1..=most + most / 4).contains(&blocks));
                 visits[first..first + blocks * size].iter_mut().for_each(|n| *n += 1);
             }

@@ -893,8 +893,8 @@ pub(super) trait Block {
     const COLUMNS: usize = Self::ROWS;
     /// So many rows and columns can be transposed [at strides](Block::transpose_at_strides), none if these are 0.
     const AT_STRIDES: [usize; 2] = [0, 0];
-    /// How many elements a word has, if such rows or columns are parts of words.
-    const OF_WORD: usize = 1;
+    /// Of these so many at a time are at a stride, and the next ones a step behind them.
+    const IN_GROUP: usize = 1;
     /// The bytes of an element in the source.
     const WIDTH: usize;
     /// As many columns share a place in the destination.
@@ -932,14 +932,14 @@ pub(super) trait Block {
     );
 
     /// Transposes [so many](Block::AT_STRIDES) rows, the first of which begins at `source`, and columns, the first of which
-    /// begins at `destination`, at these strides.
+    /// begins at `destination`, at these strides. If they are `EVEN`, steps are so many strides as a group has rows.
     ///
     /// # Safety
     ///
     /// There are so many. In each row as many elements as there are columns can be read, in each column as many as there
     /// are rows be written. The CPU has the instructions.
     #[inline(always)]
-    unsafe fn transpose_at_strides(
+    unsafe fn transpose_at_strides<const EVEN: bool>(
         _source: *const u8,
         _rows: Strides,
         _destination: *mut u8,

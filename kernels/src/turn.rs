@@ -103,6 +103,7 @@ impl<
 
     const AT_STRIDES: [usize; 2] =
         if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
+    const IN_GROUP: usize = if LANES < FOUR { LANES } else { FOUR };
 
     type Vector = V;
 
@@ -133,7 +134,7 @@ impl<
     }
 
     #[inline(always)]
-    unsafe fn transpose_at_strides(
+    unsafe fn transpose_at_strides<const EVEN: bool>(
         source: *const u8,
         rows: Strides,
         destination: *mut u8,
@@ -141,7 +142,7 @@ impl<
     ) {
         // SAFETY: the same contract.
         unsafe {
-            transpose_at_strides::<V, M, LANES, BITS>(source, rows.step, destination, columns.step);
+            transpose_at_strides::<V, M, LANES, BITS, EVEN>(source, rows, destination, columns);
         };
     }
 }
@@ -182,6 +183,7 @@ impl<
 
     const AT_STRIDES: [usize; 2] =
         if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
+    const IN_GROUP: usize = if LANES < FOUR { LANES } else { FOUR };
 
     type Vector = V;
 
@@ -222,7 +224,7 @@ impl<
     }
 
     #[inline(always)]
-    unsafe fn transpose_at_strides(
+    unsafe fn transpose_at_strides<const EVEN: bool>(
         source: *const u8,
         rows: Strides,
         destination: *mut u8,
@@ -230,7 +232,7 @@ impl<
     ) {
         // SAFETY: the same contract.
         unsafe {
-            transpose_at_strides::<V, M, LANES, BITS>(source, rows.step, destination, columns.step);
+            transpose_at_strides::<V, M, LANES, BITS, EVEN>(source, rows, destination, columns);
         };
     }
 }
@@ -360,7 +362,7 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
 
     const AT_STRIDES: [usize; 2] =
         if V::BYTES < LINE && !STREAM { [V::BYTES / WIDTH, SHORTEST / WIDTH] } else { [0, 0] };
-    const OF_WORD: usize = 4 / WIDTH;
+    const IN_GROUP: usize = 4 / WIDTH;
 
     type Vector = V;
 
@@ -394,7 +396,7 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     }
 
     #[inline(always)]
-    unsafe fn transpose_at_strides(
+    unsafe fn transpose_at_strides<const EVEN: bool>(
         source: *const u8,
         rows: Strides,
         destination: *mut u8,
@@ -404,11 +406,11 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
         match WIDTH {
             1 => {
                 // SAFETY: as above.
-                unsafe { turn_at_strides::<V, 8, WIDTH>(source, rows, destination, columns) }
+                unsafe { turn_at_strides::<V, 8, WIDTH, EVEN>(source, rows, destination, columns) }
             }
             _ => {
                 // SAFETY: as above.
-                unsafe { turn_at_strides::<V, 16, WIDTH>(source, rows, destination, columns) }
+                unsafe { turn_at_strides::<V, 16, WIDTH, EVEN>(source, rows, destination, columns) }
             }
         }
     }
@@ -488,29 +490,40 @@ unsafe fn transpose_vectors<
     }
 }
 
+/// So many words have places that are near enough to each other for an address to be one of them and a stride; and so many
+/// rows of words has a tile of 16-bit elements.
+const FOUR: usize = 4;
+
 /// Transposes as many rows and columns as a `V` takes, at these strides, by ordinary stores.
 ///
 /// # Safety
 ///
 /// There are `LANES` of each. In each row as many elements can be read, in each column written. The CPU has `V`.
 #[inline(always)]
-unsafe fn transpose_at_strides<V: Vector, M: InMemory, const LANES: usize, const BITS: u32>(
+unsafe fn transpose_at_strides<
+    V: Vector,
+    M: InMemory,
+    const LANES: usize,
+    const BITS: u32,
+    const EVEN: bool,
+>(
     source: *const u8,
-    row_stride: usize,
+    rows: Strides,
     destination: *mut u8,
-    column_stride: usize,
+    columns: Strides,
 ) {
+    let [rows, columns] = [rows, columns]
+        .map(|strides| if EVEN { Strides::even(strides.stride, FOUR) } else { strides });
     // SAFETY: the CPU has `V`.
     let mut vectors = [unsafe { V::splat(0) }; LANES];
-    // Four at a time are near enough for an address to be a place and a stride.
     for (i, vector) in vectors.iter_mut().enumerate() {
-        let four = source.wrapping_add((i / 4).wrapping_mul(row_stride.wrapping_mul(4)));
+        let four = source.wrapping_add((i / FOUR).wrapping_mul(rows.step));
         // SAFETY: `LANES` columns of one row.
-        *vector = unsafe { M::load(four.wrapping_add((i % 4).wrapping_mul(row_stride))) };
+        *vector = unsafe { M::load(four.wrapping_add((i % FOUR).wrapping_mul(rows.stride))) };
     }
     for (i, vector) in weave::<V, LANES, BITS>(vectors).into_iter().enumerate() {
-        let four = destination.wrapping_add((i / 4).wrapping_mul(column_stride.wrapping_mul(4)));
-        let to = four.wrapping_add((i % 4).wrapping_mul(column_stride));
+        let four = destination.wrapping_add((i / FOUR).wrapping_mul(columns.step));
+        let to = four.wrapping_add((i % FOUR).wrapping_mul(columns.stride));
         // SAFETY: `LANES` rows of one column.
         unsafe { M::put::<V, false>(vector, to) };
     }
@@ -522,13 +535,19 @@ unsafe fn transpose_at_strides<V: Vector, M: InMemory, const LANES: usize, const
 ///
 /// There are so many. In each row as many elements can be read, in each column written. The CPU has `V`.
 #[inline(always)]
-unsafe fn turn_at_strides<V: Vector, const BITS: u32, const WIDTH: usize>(
+unsafe fn turn_at_strides<V: Vector, const BITS: u32, const WIDTH: usize, const EVEN: bool>(
     source: *const u8,
     rows: Strides,
     destination: *mut u8,
     columns: Strides,
 ) {
-    let (rows, columns) = (Groups::<WIDTH>::at_strides(rows), Groups::<WIDTH>::at_strides(columns));
+    let [rows, columns] = [rows, columns].map(|strides| {
+        if EVEN {
+            Groups::<WIDTH>::at_stride(strides.stride)
+        } else {
+            Groups::<WIDTH>::at_strides(strides)
+        }
+    });
     let within = SHORTEST / WIDTH;
     let apart = rows.at(within);
     // SAFETY: the CPU has `V`.

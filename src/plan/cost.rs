@@ -111,8 +111,15 @@ fn words_of_bytes(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<
     let words = u64::try_from(elements).ok()?.div_ceil((u32::BITS / bits).into()).max(1);
     // In L3, where each element is a small part of a word, blocks have little of many rows.
     let is_in_l3 = !stores.are_shuffled() && !stores.streams(leaf.op, strip);
-    let times = if is_in_l3 && bits < 4 { 4 } else { 2 };
-    moved.checked_mul(times)?.checked_mul(words.checked_next_multiple_of(4)?)?.checked_div(words)
+    let quarters = if is_in_l3 && bits < 4 {
+        16
+    } else if stores.tier.vector_bytes() < LINE {
+        6
+    } else {
+        8
+    };
+    let moved = moved.checked_mul(quarters)? / 4;
+    moved.checked_mul(words.checked_next_multiple_of(4)?)?.checked_div(words)
 }
 
 /// What a stage brings or takes away, run by run.
