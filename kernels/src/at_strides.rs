@@ -164,17 +164,21 @@ impl Matrix {
         } else {
             PANEL_COLUMNS
         };
-        let mut sides = [(rows, high, PANEL_ROWS / high), (columns, wide, along / wide)];
+        let row_parts = (rows, high, PANEL_ROWS / high);
+        let column_parts = (columns, wide, along / wide);
         // Few rows stay together with the last of them.
-        let has_few_rows = rows <= PANEL_ROWS;
-        if has_few_rows {
-            sides.reverse();
+        if rows <= PANEL_ROWS {
+            for columns in parts(column_parts) {
+                for rows in parts(row_parts) {
+                    // SAFETY: some rows and columns of the matrix.
+                    unsafe { panels.transpose::<B>(rows, columns, source, destination) };
+                }
+            }
+            return;
         }
-        let [outer, inner] = sides;
-        for outer in parts(outer) {
-            for inner in parts(inner) {
-                let (rows, columns) = if has_few_rows { (inner, outer) } else { (outer, inner) };
-                // SAFETY: some rows and columns of the matrix.
+        for rows in parts(row_parts) {
+            for columns in parts(column_parts) {
+                // SAFETY: as above.
                 unsafe { panels.transpose::<B>(rows, columns, source, destination) };
             }
         }
