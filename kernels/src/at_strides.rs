@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use std::hint::black_box;
+use std::ops::RangeInclusive;
 
 use super::crowded::{L1_SETS, ROOM};
 use super::matrix::{
@@ -14,52 +15,104 @@ use super::matrix::{
 };
 use super::places::{Cursor, Split};
 
-/// From the first row of a block to the others, or from the first column: those of a group are at a stride, and groups at
-/// a step. A group is the elements of a word, or some rows of words.
-#[derive(Clone, Copy)]
+/// How far the rows of a block are from its first one, or the columns: the next one, the one behind that, and every fourth.
+/// So rows may be at one stride, or two or four of them are, which come at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Strides {
-    pub(super) stride: usize,
-    pub(super) step: usize,
+    pub(super) one: usize,
+    pub(super) two: usize,
+    pub(super) four: usize,
 }
 
 impl Strides {
-    /// All at one stride, so many to a group.
+    /// All at one stride.
     #[inline(always)]
-    pub(super) fn even(stride: usize, in_group: usize) -> Strides {
-        Strides { stride, step: stride.wrapping_mul(in_group) }
+    pub(super) fn even(stride: usize) -> Strides {
+        Strides { one: stride, two: stride.wrapping_mul(2), four: stride.wrapping_mul(4) }
     }
 
     #[inline(always)]
-    fn are_even(self, in_group: usize) -> bool {
-        self.step == self.stride.wrapping_mul(in_group)
+    fn are_even(self) -> bool {
+        self == Strides::even(self.one)
+    }
+
+    /// From the first of four to the one of a number. `EVEN` says that they are at one stride.
+    #[inline(always)]
+    pub(super) fn within_four<const EVEN: bool>(self, number: usize) -> usize {
+        if EVEN {
+            return number.wrapping_mul(self.one);
+        }
+        (number / 2).wrapping_mul(self.two).wrapping_add((number % 2).wrapping_mul(self.one))
+    }
+
+    /// From the first one to any.
+    #[inline(always)]
+    pub(super) fn at<const EVEN: bool>(self, number: usize) -> usize {
+        let fours = (number / 4).wrapping_mul(self.four);
+        fours.wrapping_add(self.within_four::<EVEN>(number % 4))
+    }
+}
+
+/// So many rows and columns whose places are at strides.
+pub(super) trait BlockAtStrides {
+    /// None if there is no such block.
+    const ROWS: usize;
+    const COLUMNS: usize;
+
+    /// Transposes one, the first row of which begins at `source`, the first column at `destination`, by ordinary stores.
+    /// `EVEN` says that each side is at one stride.
+    ///
+    /// # Safety
+    ///
+    /// There are so many. In each row as many elements as there are columns can be read, in each column as many as there
+    /// are rows be written. The CPU has the instructions.
+    unsafe fn transpose<const EVEN: bool>(
+        source: *const u8,
+        rows: Strides,
+        destination: *mut u8,
+        columns: Strides,
+    );
+}
+
+/// None.
+impl BlockAtStrides for () {
+    const ROWS: usize = 0;
+    const COLUMNS: usize = 0;
+
+    #[inline(always)]
+    unsafe fn transpose<const EVEN: bool>(_: *const u8, _: Strides, _: *mut u8, _: Strides) {
+        debug_assert!(false, "there is no block at strides");
     }
 }
 
 /// Where some rows or columns begin: the first ones of blocks, and from there to the others.
 #[derive(Clone, Copy)]
-struct AtStrides<'a> {
-    starts: &'a [usize],
-    strides: Strides,
+pub(super) struct AtStrides<'a> {
+    pub(super) starts: &'a [usize],
+    pub(super) strides: Strides,
 }
 
 /// Narrow elements are gone along farther.
 const PANEL_COLUMNS_NARROW: usize = 256;
 
-/// So many blocks have room in a table of their starts, and so many are done at a time. The last ones take what is too
-/// little for as many of its own.
-const STARTS: usize = 32;
+/// So many blocks have room in a table of their starts, and so many are done at a time at most, as the last ones may be a few
+/// more.
+pub(super) const STARTS: usize = 32;
 const MOST_BLOCKS: usize = STARTS / 5 * 4;
-const _: () = assert!(MOST_BLOCKS + MOST_BLOCKS / 4 <= STARTS, "there is room for the last ones");
 
-/// So many rows or columns, each block of so many, so many blocks at a time or as many as there is room for: from which
-/// number on, and how many blocks. What is left at the end is a block that ends there.
+/// So many rows or columns, each block of so many, so many blocks at a time or as many as there is room for, the last ones up
+/// to a number that is no less: from which row or column on, and how many blocks. What is left at the end is a block that ends
+/// there.
 #[inline(always)]
-fn parts((count, size, most): (usize, usize, usize)) -> impl Iterator<Item = (usize, usize)> {
-    let most = most.min(MOST_BLOCKS);
+pub(super) fn parts(
+    (count, size): (usize, usize),
+    most: RangeInclusive<usize>,
+) -> impl Iterator<Item = (usize, usize)> {
+    let (most, last) = ((*most.start()).min(MOST_BLOCKS), (*most.end()).min(STARTS));
     let (blocks, mut next) = (count / size, 0);
     let whole = std::iter::from_fn(move || {
         let (first, left) = (next, blocks - next);
-        let some = if left <= most + most / 4 { left } else { most };
+        let some = if left <= last { left } else { most };
         next += some;
         (some > 0).then_some((first * size, some))
     });
@@ -68,35 +121,46 @@ fn parts((count, size, most): (usize, usize, usize)) -> impl Iterator<Item = (us
 }
 
 impl Split {
-    /// From the first of each `size` places to the others, where some places are such, so many from number `first` on: all,
-    /// or whole blocks of so many. A group has so many of them.
+    /// How far the others are from the first of each `size` places, if that is the same for all `size` of so many from number
+    /// `first` on. They may end within a block only where all are at one stride.
     #[inline(always)]
-    fn strides(self, size: usize, in_group: usize, first: usize, count: usize) -> Option<Strides> {
+    fn strides(self, size: usize, first: usize, count: usize) -> Option<Strides> {
+        let even = Strides::even(self.stride);
         if self.is_even(first + count) {
-            return Some(Strides::even(self.stride, in_group));
+            return Some(even);
         }
         let is_whole = |n: usize| n.is_multiple_of(size);
         if !is_whole(first) || !is_whole(count) {
             return None;
         }
         if is_whole(self.block) {
-            return Some(Strides::even(self.stride, in_group));
+            return Some(even);
         }
-        let are_groups = self.block == in_group
-            && (self.group.is_multiple_of(size / in_group) || self.has_even_blocks(first + count));
-        are_groups.then_some(Strides { stride: self.stride, step: self.step })
+        let of_blocks = |n: usize| (n / self.block).wrapping_mul(self.step);
+        let is_at_step = |blocks: usize| {
+            self.group.is_multiple_of(blocks) || self.has_even_blocks(first + count)
+        };
+        match self.block {
+            1 | 2 | 4 if self.block < size && is_at_step(size / self.block) => Some(Strides {
+                one: if self.block == 1 { self.step } else { even.one },
+                two: if self.block == 4 { even.two } else { of_blocks(2) },
+                four: of_blocks(4),
+            }),
+            _ => None,
+        }
     }
 
     /// How many of so many places are [at strides](Split::strides), in blocks of `size`: all, whole blocks, or none.
     #[inline(always)]
-    fn at_strides(self, size: usize, in_group: usize, count: usize) -> usize {
+    fn at_strides(self, size: usize, count: usize) -> Option<(usize, Strides)> {
         let whole = if self.is_even(count) { count } else { count / size * size };
-        if count >= size && self.strides(size, in_group, 0, whole).is_some() { whole } else { 0 }
+        let strides = if count >= size { self.strides(size, 0, whole) } else { None };
+        strides.map(|strides| (whole, strides))
     }
 
     /// The places of the first ones of blocks of `size`, from number `first` on, which [are at strides](Split::strides).
     #[inline(always)]
-    fn starts(self, size: usize, first: usize, starts: &mut [usize]) {
+    pub(super) fn starts(self, size: usize, first: usize, starts: &mut [usize]) {
         let mut next = Cursor::at(self, first);
         for start in starts {
             *start = next.place;
@@ -105,17 +169,50 @@ impl Split {
     }
 }
 
+/// The rows and columns of a matrix that are in blocks at strides.
+pub(super) struct Strided {
+    /// How many: all, or whole blocks.
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) row: (Split, Strides),
+    pub(super) column: (Split, Strides),
+    visits: Visits,
+}
+
+/// In which order the blocks of a panel are visited.
+#[derive(Clone, Copy)]
+struct Visits {
+    order: Order,
+    /// The rows of a block of lines share few sets of L1, so that their lines are finished first; otherwise those of columns.
+    has_crowded_blocks: bool,
+}
+
 impl Matrix {
-    /// How many rows and columns are in blocks [at strides](Block::AT_STRIDES): all, whole blocks, or none if not both are.
+    /// What of it is [in blocks at strides](Block::AtStrides).
     #[inline(always)]
-    pub(super) fn at_strides<B: Block>(&self) -> (usize, usize) {
-        let [high, wide] = B::AT_STRIDES;
+    pub(super) fn at_strides<B: Block>(&self) -> Option<Strided> {
+        let [high, wide] = const { block_size::<B>() };
         if high == 0 {
-            return (0, 0);
+            return None;
         }
-        let rows = self.row.at_strides(high, B::IN_GROUP, self.rows);
-        let columns = self.column.at_strides(wide, B::IN_GROUP, self.columns);
-        if rows.min(columns) > 0 { (rows, columns) } else { (0, 0) }
+        let (rows, row) = self.row.at_strides(high, self.rows)?;
+        let (columns, column) = self.column.at_strides(wide, self.columns)?;
+        let by_columns = self.others.goes_by_columns() || self.has_more_crowded_columns::<B>();
+        let order = if by_columns { Order::ByColumns } else { Order::ByRows };
+        Some(Strided {
+            rows,
+            columns,
+            row: (self.row.evened(rows), row),
+            column: (self.column.evened(columns), column),
+            visits: Visits { order, has_crowded_blocks: self.has_crowded_blocks::<B>() },
+        })
+    }
+
+    /// Whether the lines of a block's columns take all the room of their sets of L1, and those of its rows less.
+    #[inline(always)]
+    fn has_more_crowded_columns<B: Block>(&self) -> bool {
+        let columns = self.column.crowd(B::COLUMNS, L1_SETS);
+        columns >= ROOM && columns > self.row.crowd(B::ROWS, L1_SETS)
     }
 
     /// Whether the rows of a block, a line each, share few sets of L1.
@@ -127,36 +224,25 @@ impl Matrix {
     /// Whether blocks at strides, of narrow elements, finish the lines of so few columns at a time that L1 has room for them.
     #[inline(always)]
     pub(super) fn finishes_few_columns<B: Block>(&self) -> bool {
-        let [_, wide] = B::AT_STRIDES;
+        let [_, wide] = const { block_size::<B>() };
         let is_narrow = const { is_narrow::<B>() };
         is_narrow && self.column.crowd(wide, L1_SETS) <= ROOM && !self.has_crowded_blocks::<B>()
     }
 
-    /// Transposes so many rows and columns of a matrix, which are [those at strides](Matrix::at_strides), with ordinary
-    /// stores.
+    /// Transposes [some rows and columns](Matrix::at_strides) of a matrix with ordinary stores.
     ///
     /// # Safety
     ///
-    /// The matrix is at these places, and has so many. The CPU has the vectors of `B`.
+    /// The matrix is at these places, and these are what [`at_strides`](Matrix::at_strides) of `B` finds of it. The CPU has the
+    /// vectors of `B`.
     #[inline(always)]
     pub(super) unsafe fn transpose_at_strides<B: Block>(
         &self,
-        (rows, columns): (usize, usize),
+        strided: &Strided,
         source: *const u8,
         destination: *mut u8,
     ) {
-        let [high, wide] = B::AT_STRIDES;
-        let row_strides = self.row.strides(high, B::IN_GROUP, 0, rows);
-        let column_strides = self.column.strides(wide, B::IN_GROUP, 0, columns);
-        let (Some(row_strides), Some(column_strides)) = (row_strides, column_strides) else {
-            return;
-        };
-        let order = if self.others.goes_by_columns() { Order::ByColumns } else { Order::ByRows };
-        let panels = Panels {
-            row: (self.row.evened(rows), row_strides),
-            column: (self.column.evened(columns), column_strides),
-            order: (order, self.has_crowded_blocks::<B>()),
-        };
+        let [high, wide] = const { block_size::<B>() };
         let along = if const { is_narrow::<B>() } {
             PANEL_COLUMNS_NARROW
         } else if self.has_far_crowded_rows::<B>() {
@@ -164,22 +250,24 @@ impl Matrix {
         } else {
             PANEL_COLUMNS
         };
-        let row_parts = (rows, high, PANEL_ROWS / high);
-        let column_parts = (columns, wide, along / wide);
+        let (sizes, most) = ((strided.rows, high), PANEL_ROWS / high);
+        let row_parts = || parts(sizes, most..=most / 4 * 5);
+        let (sizes, most) = ((strided.columns, wide), along / wide);
+        let column_parts = || parts(sizes, most..=most / 4 * 5);
         // Few rows stay together with the last of them. One loop for both orders was compiled to less.
-        if rows <= PANEL_ROWS {
-            for columns in parts(column_parts) {
-                for rows in parts(row_parts) {
+        if strided.rows <= PANEL_ROWS {
+            for columns in column_parts() {
+                for rows in row_parts() {
                     // SAFETY: some rows and columns of the matrix.
-                    unsafe { panels.transpose::<B>(rows, columns, source, destination) };
+                    unsafe { strided.transpose::<B>(rows, columns, source, destination) };
                 }
             }
             return;
         }
-        for rows in parts(row_parts) {
-            for columns in parts(column_parts) {
+        for rows in row_parts() {
+            for columns in column_parts() {
                 // SAFETY: as above.
-                unsafe { panels.transpose::<B>(rows, columns, source, destination) };
+                unsafe { strided.transpose::<B>(rows, columns, source, destination) };
             }
         }
     }
@@ -199,7 +287,7 @@ impl Matrix {
         source: *const u8,
         memory: *mut u8,
     ) {
-        let [high, wide] = B::AT_STRIDES;
+        let [high, wide] = const { block_size::<B>() };
         // Squares of bytes are as quick.
         if high > 0
             && B::WIDTH > 1
@@ -207,20 +295,22 @@ impl Matrix {
             && in_memory.len().is_multiple_of(wide)
             && rows.len() <= STARTS * high
             && in_memory.len() <= STARTS * wide
-            && let Some(strides) = self.row.strides(high, B::IN_GROUP, first, rows.len())
+            && let Some(strides) = self.row.strides(high, first, rows.len())
         {
-            debug_assert_eq!(B::WAYS, 1, "columns share no places");
             let mut tables = [[0; STARTS]; 2];
             let [row_starts, column_starts] = &mut tables;
             let (row_starts, column_starts) =
                 (firsts(rows, high, row_starts), firsts(in_memory, wide, column_starts));
-            let in_memory = Strides::even(pitch, B::IN_GROUP);
+            let in_memory = Strides::even(pitch);
             // SAFETY: the same rows and columns.
             unsafe {
                 transpose_panel::<B>(
                     AtStrides { starts: row_starts, strides },
                     AtStrides { starts: column_starts, strides: in_memory },
-                    (Order::ByRows, self.has_crowded_blocks::<B>()),
+                    Visits {
+                        order: Order::ByRows,
+                        has_crowded_blocks: self.has_crowded_blocks::<B>(),
+                    },
                     source,
                     memory,
                 );
@@ -234,19 +324,12 @@ impl Matrix {
     }
 }
 
-/// The panels of a matrix whose rows and columns are at strides.
-struct Panels {
-    row: (Split, Strides),
-    column: (Split, Strides),
-    order: (Order, bool),
-}
-
-impl Panels {
+impl Strided {
     /// Transposes so many blocks of rows, from that row on, and so many of columns.
     ///
     /// # Safety
     ///
-    /// The matrix is at these places, and has them. The CPU has the vectors of `B`.
+    /// The matrix is at these places, and has them; these are of the same `B`. The CPU has its vectors.
     #[inline(always)]
     unsafe fn transpose<B: Block>(
         &self,
@@ -255,7 +338,7 @@ impl Panels {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let [rows_of_block, columns_of_block] = B::AT_STRIDES;
+        let [rows_of_block, columns_of_block] = const { block_size::<B>() };
         let ((row, row_strides), (column, column_strides)) = (self.row, self.column);
         let (mut row_starts, mut column_starts) = ([0; STARTS], [0; STARTS]);
         let (row_starts, column_starts) = (&mut row_starts[..high], &mut column_starts[..wide]);
@@ -266,7 +349,7 @@ impl Panels {
             transpose_panel::<B>(
                 AtStrides { starts: row_starts, strides: row_strides },
                 AtStrides { starts: column_starts, strides: column_strides },
-                self.order,
+                self.visits,
                 source.wrapping_add(first_column * B::WIDTH),
                 destination.wrapping_add(first_row * B::DESTINATION_WIDTH),
             );
@@ -288,26 +371,22 @@ fn firsts<'a>(places: &[usize], size: usize, starts: &'a mut [usize; STARTS]) ->
 ///
 /// # Safety
 ///
-/// Of each start, there are as many rows or columns as `B` has [at strides](Block::AT_STRIDES). In each row as many elements
+/// Of each start, there are as many rows or columns as a block of `B` [at strides](Block::AtStrides) has. In each row as many elements
 /// as there are columns can be read, in each column as many as there are rows be written. The CPU has the vectors of `B`.
 #[inline(always)]
 unsafe fn transpose_panel<B: Block>(
     rows: AtStrides<'_>,
     columns: AtStrides<'_>,
-    (order, has_crowded_blocks): (Order, bool),
+    visits: Visits,
     source: *const u8,
     destination: *mut u8,
 ) {
-    if rows.strides.are_even(B::IN_GROUP) && columns.strides.are_even(B::IN_GROUP) {
+    if rows.strides.are_even() && columns.strides.are_even() {
         // SAFETY: the same contract.
-        unsafe {
-            panel::<B, true>(rows, columns, (order, has_crowded_blocks), source, destination)
-        };
+        unsafe { panel::<B, true>(rows, columns, visits, source, destination) };
     } else {
         // SAFETY: as above.
-        unsafe {
-            panel::<B, false>(rows, columns, (order, has_crowded_blocks), source, destination);
-        };
+        unsafe { panel::<B, false>(rows, columns, visits, source, destination) };
     }
 }
 
@@ -320,7 +399,7 @@ unsafe fn transpose_panel<B: Block>(
 unsafe fn panel<B: Block, const EVEN: bool>(
     rows: AtStrides<'_>,
     columns: AtStrides<'_>,
-    (order, has_crowded_blocks): (Order, bool),
+    visits: Visits,
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -328,7 +407,7 @@ unsafe fn panel<B: Block, const EVEN: bool>(
     // What a block of `B` has comes before the next ones. Prefetchers tell rows from each other by the instructions that read
     // them: where these are unrolled, they fetch more than there is of a panel. So how many they are is not known here.
     let [near_columns, near_rows] = black_box(const { counts::<B>() });
-    let (some_rows, some_columns) = match order {
+    let (some_rows, some_columns) = match visits.order {
         Order::ByColumns => (rows.starts.len(), near_columns),
         _ => (near_rows, columns.starts.len()),
     };
@@ -340,7 +419,7 @@ unsafe fn panel<B: Block, const EVEN: bool>(
             for row_starts in row_starts.chunks(near_rows) {
                 let rows = AtStrides { starts: row_starts, ..rows };
                 let columns = AtStrides { starts: column_starts, ..columns };
-                if has_crowded_blocks {
+                if visits.has_crowded_blocks {
                     // SAFETY: a part of the panel.
                     unsafe { rows_of_lines::<B, EVEN>(rows, columns, near_columns, from, to) };
                 } else {
@@ -352,6 +431,27 @@ unsafe fn panel<B: Block, const EVEN: bool>(
             from = from.wrapping_add(some_columns * width);
         }
         to = to.wrapping_add(some_rows * height);
+    }
+}
+
+/// Transposes a panel column by column.
+///
+/// # Safety
+///
+/// As [`transpose_panel`].
+#[inline(always)]
+pub(super) unsafe fn transpose_by_columns<B: Block>(
+    rows: AtStrides<'_>,
+    columns: AtStrides<'_>,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    if rows.strides.are_even() && columns.strides.are_even() {
+        // SAFETY: the same contract.
+        unsafe { columns_of_lines::<B, true>(rows, columns, source, destination) };
+    } else {
+        // SAFETY: as above.
+        unsafe { columns_of_lines::<B, false>(rows, columns, source, destination) };
     }
 }
 
@@ -372,9 +472,10 @@ unsafe fn columns_of_lines<B: Block, const EVEN: bool>(
     for &column in columns.starts {
         let mut to = destination.wrapping_add(column);
         for &row in rows.starts {
-            let from = from.wrapping_add(row);
+            // What goes on is not known here, or the places of all columns would be kept, for which registers are few.
+            let (from, here) = (from.wrapping_add(row), black_box(to));
             // SAFETY: a block of the rows and columns.
-            unsafe { B::transpose_at_strides::<EVEN>(from, rows.strides, to, columns.strides) };
+            unsafe { B::AtStrides::transpose::<EVEN>(from, rows.strides, here, columns.strides) };
             to = to.wrapping_add(height);
         }
         from = from.wrapping_add(width);
@@ -401,9 +502,10 @@ unsafe fn rows_of_lines<B: Block, const EVEN: bool>(
         for &row in rows.starts {
             let mut from = from.wrapping_add(row);
             for &column in column_starts {
-                let to = to.wrapping_add(column);
+                // As in columns, of rows.
+                let (here, to) = (black_box(from), to.wrapping_add(column));
                 // SAFETY: a block of the rows and columns.
-                unsafe { B::transpose_at_strides::<EVEN>(from, rows.strides, to, columns.strides) };
+                unsafe { B::AtStrides::transpose::<EVEN>(here, rows.strides, to, columns.strides) };
                 from = from.wrapping_add(width);
             }
             to = to.wrapping_add(height);
@@ -417,15 +519,20 @@ const fn is_narrow<B: Block>() -> bool {
     B::WIDTH < 4
 }
 
-/// The bytes of the rows of a block at strides, and of its columns.
+/// The rows and columns of such a block of `B`, none if it has none. Columns that share places are not at strides.
+pub(super) const fn block_size<B: Block>() -> [usize; 2] {
+    if B::WAYS == 1 { [B::AtStrides::ROWS, B::AtStrides::COLUMNS] } else { [0, 0] }
+}
+
+/// The bytes of its rows, and of its columns.
 const fn sizes<B: Block>() -> [usize; 2] {
-    let [high, wide] = B::AT_STRIDES;
+    let [high, wide] = block_size::<B>();
     [wide * B::WIDTH, high * B::DESTINATION_WIDTH]
 }
 
 /// How many such a block of `B` has, along its columns and along its rows.
 const fn counts<B: Block>() -> [usize; 2] {
-    match B::AT_STRIDES {
+    match block_size::<B>() {
         [0, _] | [_, 0] => [1, 1],
         [high, wide] => [B::COLUMNS / wide, B::ROWS / high],
     }
@@ -434,10 +541,60 @@ const fn counts<B: Block>() -> [usize; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Strip, portable, turn};
+
+    /// Blocks that have as many rows and columns as a vector of 16 bytes has words.
+    type Words = turn::StoredLines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+    type Bytes = turn::Squares<portable::V, 1, false>;
+
+    fn matrix(row: Split, column: Split) -> Matrix {
+        Matrix { rows: 128, columns: 126, row, column, others: Strip::default() }
+    }
+
+    #[test]
+    fn tiles_go_by_blocks_at_strides() {
+        let rows = Split::at_stride(4000);
+        // Of tiles that have so many rows, a step from each other: all columns, or those of whole blocks; none of tiles of three.
+        let of = |block, step| {
+            let found = matrix(rows, Split::at_stride(512).in_blocks(block, step));
+            let words = found.at_strides::<Words>().map(|found| (found.rows, found.columns));
+            (words, found.at_strides::<Bytes>().map(|found| (found.rows, found.columns)))
+        };
+        assert_eq!(of(usize::MAX, 0), (Some((128, 126)), Some((128, 126))));
+        for block in [1, 2, 4] {
+            assert_eq!(of(block, 4096), (Some((128, 124)), Some((128, 112))), "{block}");
+        }
+        assert_eq!(of(8, 20480), (Some((128, 124)), None));
+        assert_eq!(of(32, 20480), (Some((128, 124)), Some((128, 112))));
+        assert_eq!(of(3, 4096), (None, None));
+        // Of so few, groups of which no whole block is at one step.
+        let groups = Split::at_stride(512).in_blocks(2, 4096).in_groups(3, 99_999);
+        assert!(matrix(rows, groups).at_strides::<Words>().is_none());
+    }
+
+    #[test]
+    fn crowded_sides_decide_on_the_way() {
+        let visits = |row, column: Split| {
+            let found = matrix(Split::at_stride(row), column);
+            let strided = found.at_strides::<Words>().unwrap();
+            let has = found.has_most_crowded_rows::<Words>();
+            (strided.visits.order == Order::ByColumns, has)
+        };
+        // Pairs of columns at pages, and rows that are not.
+        let pairs = Split::at_stride(512).in_blocks(2, 4096);
+        assert_eq!(visits(1000, pairs), (true, false));
+        assert_eq!(visits(1000, Split::at_stride(96)), (false, false));
+        // Rows at pages, and columns as well, of which words are better made apart, bytes not.
+        let page = Split::at_stride(4096);
+        assert_eq!(visits(4096, Split::at_stride(96)), (false, true));
+        assert_eq!(visits(4096, page), (false, false));
+        assert!(matrix(page, page).has_most_crowded_rows::<Bytes>());
+        assert!(!matrix(Split::at_stride(1000), page).has_most_crowded_rows::<Bytes>());
+    }
 
     #[test]
     fn blocks_at_strides_are_those_of_a_table() {
-        let mut checked = [0; 2];
+        let mut checked = [0; 5];
         let blocks = [(1, 500), (2, 500), (4, 500), (4, 40), (8, 1000), (24, 240), (20, 999)];
         let blocks = blocks.into_iter().chain([(usize::MAX, 0)]);
         let groups = [(2, 5000), (3, 3000), (4, 2000), (2, 480), (usize::MAX, 0)];
@@ -447,18 +604,18 @@ mod tests {
             let split = Split::at_stride(10).in_blocks(block, step).in_groups(group, group_step);
             let mut places = [0; 96];
             split.places(1, 0, &mut places);
-            let sizes = [(2, 1), (4, 1), (8, 1), (8, 2), (16, 2), (16, 4), (32, 4)];
-            for (size, in_group, first, count) in sizes.into_iter().flat_map(|(size, in_group)| {
+            for (size, first, count) in [2, 4, 8, 16, 32].into_iter().flat_map(|size| {
                 [(0, 96), (0, 20), (8, 40), (3, 24), (88, 8), (64, 32)]
-                    .map(|(first, count)| (size, in_group, first, count))
+                    .map(|(first, count)| (size, first, count))
             }) {
-                let Some(strides) = split.strides(size, in_group, first, count) else { continue };
-                checked[usize::from(strides.step != in_group * 10)] += 1;
+                let Some(strides) = split.strides(size, first, count) else { continue };
+                let is_at_step = strides != Strides::even(10);
+                checked[if is_at_step { split.block } else { 0 }] += 1;
                 let places = &places[first..first + count / size * size];
                 for block in places.chunks(size) {
-                    let place = |i| i / in_group * strides.step + i % in_group * strides.stride;
-                    let expected: Vec<usize> = (0..size).map(|i| block[0] + place(i)).collect();
-                    assert_eq!(block, expected, "{size} in groups of {in_group}");
+                    let expected: Vec<usize> =
+                        (0..size).map(|i| block[0] + strides.at::<false>(i)).collect();
+                    assert_eq!(block, expected, "{size} of blocks of {}", split.block);
                 }
                 let expected: Vec<usize> = places.iter().copied().step_by(size).collect();
                 let (mut table, mut starts) = ([0; STARTS], vec![0; expected.len()]);
@@ -469,20 +626,20 @@ mod tests {
                 assert_eq!(starts, expected, "{size} of blocks of {block}, {group}");
             }
         }
-        assert!(checked.iter().all(|&n| n > 50), "{checked:?}");
+        assert!([0, 1, 2, 4].iter().all(|&block| checked[block] > 20), "{checked:?}");
     }
 
     #[test]
     fn parts_are_all_blocks_and_one_that_ends_there() {
         for (count, size, most) in
-            (1..400).flat_map(|count| [(count, 8, 8), (count, 4, 24), (count, 16, 16)])
+            (1..400).flat_map(|count| [(count, 8, 8..=10), (count, 4, 24..=30), (count, 16, 4..=4)])
         {
             let mut visits = vec![0; count];
             if count < size {
                 continue;
             }
-            for (first, blocks) in parts((count, size, most)) {
-                assert!((1..=most + most / 4).contains(&blocks));
+            for (first, blocks) in parts((count, size), most.clone()) {
+                assert!((1..=*most.end()).contains(&blocks));
                 visits[first..first + blocks * size].iter_mut().for_each(|n| *n += 1);
             }
             assert!(visits.iter().all(|&n| n > 0), "{count}, {size}");

@@ -25,8 +25,8 @@ pub const ROOM: usize = 8;
 /// Lines that are a multiple of so many bytes apart share a set of L1 on CPUs of x86-64.
 pub(super) const L1_SETS: usize = PAGE;
 
-/// The lines of a column that are made at a time, and the columns; and these where the rows of the
-/// source are crowded too, of which some lines are read at a time then.
+/// The lines of a column that are made at a time, and the columns: fewer where vectors are a line, unless rows are crowded,
+/// too, of which several lines are read at a time then.
 const LINES_DOWN: usize = 8;
 const FEW_COLUMNS: usize = 16;
 const COLUMNS: usize = 64;
@@ -141,7 +141,8 @@ impl Matrix {
         }
         let memory = memory.cast::<u8>();
         let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH / B::ROWS * B::ROWS;
-        let most_columns = if self.row.crowd(B::ROWS, L1_SETS) >= ROOM {
+        let has_short_vectors = const { <B::Vector as Vector>::BYTES < LINE };
+        let most_columns = if has_short_vectors || self.row.crowd(B::ROWS, L1_SETS) >= ROOM {
             COLUMNS / B::COLUMNS * B::COLUMNS
         } else {
             FEW_COLUMNS.next_multiple_of(B::COLUMNS)
@@ -173,9 +174,10 @@ impl Matrix {
                         memory,
                     );
                 };
-                // A line of each of the next panel's rows is fetched meanwhile.
+                // A line of each of the next panel's rows is fetched meanwhile, where vectors are a line.
                 let next = source.wrapping_add(next_column * B::WIDTH);
-                let fetched = if next_column < self.columns { &*rows } else { &[] };
+                let is_fetched = !has_short_vectors && next_column < self.columns;
+                let fetched = if is_fetched { &*rows } else { &[] };
                 let share = rows.len().div_ceil(count);
                 for (i, (&made, &place)) in MADE.iter().zip(places.iter()).enumerate() {
                     let (from, to) = (memory.wrapping_add(made), destination.wrapping_add(place));

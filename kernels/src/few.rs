@@ -19,7 +19,6 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Body;
-use super::at_strides::Strides;
 use super::dense::store_rest;
 use super::matrix::Matrix;
 use super::places::Split;
@@ -147,11 +146,6 @@ impl<const WIDTH: usize> Groups<WIDTH> {
     #[inline(always)]
     pub(super) fn at_stride(stride: usize) -> Self {
         Groups { step: stride.wrapping_mul(Self::SIZE), stride }
-    }
-
-    #[inline(always)]
-    pub(super) fn at_strides(Strides { stride, step }: Strides) -> Self {
-        Groups { step, stride }
     }
 
     /// From the first one of a group, or at one stride from any, to one behind it.

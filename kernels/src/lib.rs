@@ -61,6 +61,7 @@ mod convert;
 mod copy;
 mod cpu;
 mod crowded;
+mod crowded_rows;
 mod deinterleave;
 mod dense;
 mod dense_columns;

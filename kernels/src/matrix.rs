@@ -9,9 +9,10 @@ use std::ops::Range;
 use super::ahead::{
     FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
 };
-use super::at_strides::Strides;
+use super::at_strides::BlockAtStrides;
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::{Crowded, L1_SETS, ROOM};
+use super::crowded_rows::{CrowdedRows, copies_rows};
 use super::dense_columns::DenseColumns;
 use super::places::{Evenly, Split, Starts};
 use super::scalar;
@@ -267,18 +268,25 @@ impl Matrix {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let (rows, columns) = self.at_strides::<B>();
-        if self.is_crowded::<B>() && !(rows > 0 && self.finishes_few_columns::<B>()) {
+        let strided = self.at_strides::<B>();
+        let is_strided = strided.is_some();
+        let through_memory = is_strided && self.has_most_crowded_rows::<B>();
+        let has_room = through_memory || is_strided && self.finishes_few_columns::<B>();
+        if self.is_crowded::<B>() && !has_room {
             // SAFETY: the same contract.
             return unsafe { B::Vector::compiled::<Crowded<B>>()(strip, &[], source, destination) };
         }
-        if rows > 0 {
+        if const { copies_rows::<B>() } && through_memory {
+            // SAFETY: the same contract; that takes the matrices of the strip again, which are these.
+            unsafe { B::Vector::compiled::<CrowdedRows<B>>()(strip, &[], source, destination) };
+        } else if let Some(strided) = &strided {
             for (source, destination) in scalar::blocks(&self.others, source, destination) {
                 // SAFETY: one of the matrices.
-                unsafe { self.transpose_at_strides::<B>((rows, columns), source, destination) };
+                unsafe { self.transpose_at_strides::<B>(strided, source, destination) };
             }
         }
         // What is not done yet: the rows below these, and the columns beside them.
+        let (rows, columns) = strided.map_or((0, 0), |done| (done.rows, done.columns));
         let rest = [(rows..self.rows, 0..columns), (0..self.rows, columns..self.columns)];
         let is_there = |(rows, columns): &(Range<usize>, Range<usize>)| {
             !rows.is_empty() && !columns.is_empty()
@@ -891,10 +899,6 @@ pub(super) const fn whole(most: usize, size: usize) -> usize {
 pub(super) trait Block {
     const ROWS: usize;
     const COLUMNS: usize = Self::ROWS;
-    /// So many rows and columns can be transposed [at strides](Block::transpose_at_strides), none if these are 0.
-    const AT_STRIDES: [usize; 2] = [0, 0];
-    /// Of these so many at a time are at a stride, and the next ones a step behind them.
-    const IN_GROUP: usize = 1;
     /// The bytes of an element in the source.
     const WIDTH: usize;
     /// As many columns share a place in the destination.
@@ -909,6 +913,9 @@ pub(super) trait Block {
     };
 
     type Vector: Vector;
+
+    /// What does a part of it whose rows and columns are at strides.
+    type AtStrides: BlockAtStrides;
 
     /// Where it is on its way.
     type Scratch;
@@ -930,23 +937,6 @@ pub(super) trait Block {
         ahead: L,
         scratch: &mut Self::Scratch,
     );
-
-    /// Transposes [so many](Block::AT_STRIDES) rows, the first of which begins at `source`, and columns, the first of which
-    /// begins at `destination`, at these strides. If they are `EVEN`, steps are so many strides as a group has rows.
-    ///
-    /// # Safety
-    ///
-    /// There are so many. In each row as many elements as there are columns can be read, in each column as many as there
-    /// are rows be written. The CPU has the instructions.
-    #[inline(always)]
-    unsafe fn transpose_at_strides<const EVEN: bool>(
-        _source: *const u8,
-        _rows: Strides,
-        _destination: *mut u8,
-        _columns: Strides,
-    ) {
-        debug_assert!(false, "there is no block at strides");
-    }
 }
 
 /// A block of whole lines that are streamed.

@@ -238,6 +238,8 @@ impl<V: Vector, const LANES: usize, const BITS: u32, const WIDTH: usize, const S
 
     type Vector = V;
 
+    type AtStrides = ();
+
     type Scratch = Between;
     fn scratch() -> Between {
         Between::new()
@@ -322,6 +324,8 @@ impl<V: Vector, const LANES: usize, const BITS: u32, const WIDTH: usize, const S
     const DESTINATION_WIDTH: usize = WORD;
 
     type Vector = V;
+
+    type AtStrides = ();
 
     type Scratch = Between;
     fn scratch() -> Between {

@@ -7,10 +7,9 @@
 use std::marker::PhantomData;
 
 use super::ahead;
-use super::at_strides::Strides;
+use super::at_strides::{BlockAtStrides, Strides};
 use super::carry::{CacheLines, copy_line};
 use super::crowded::L1_SETS;
-use super::few::Groups;
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::places::Starts;
 use super::vector::{
@@ -101,11 +100,9 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
-    const AT_STRIDES: [usize; 2] =
-        if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
-    const IN_GROUP: usize = if LANES < FOUR { LANES } else { FOUR };
-
     type Vector = V;
+
+    type AtStrides = Turned<V, M, LANES, BITS>;
 
     type Scratch = ();
     fn scratch() {}
@@ -130,19 +127,6 @@ impl<
                 false,
                 ahead,
             );
-        };
-    }
-
-    #[inline(always)]
-    unsafe fn transpose_at_strides<const EVEN: bool>(
-        source: *const u8,
-        rows: Strides,
-        destination: *mut u8,
-        columns: Strides,
-    ) {
-        // SAFETY: the same contract.
-        unsafe {
-            transpose_at_strides::<V, M, LANES, BITS, EVEN>(source, rows, destination, columns);
         };
     }
 }
@@ -181,11 +165,9 @@ impl<
     const WAYS: usize = WAYS;
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
-    const AT_STRIDES: [usize; 2] =
-        if WAYS == 1 && V::BYTES < LINE { [LANES, LANES] } else { [0, 0] };
-    const IN_GROUP: usize = if LANES < FOUR { LANES } else { FOUR };
-
     type Vector = V;
+
+    type AtStrides = Turned<V, M, LANES, BITS>;
 
     type Scratch = ();
     fn scratch() {}
@@ -222,19 +204,6 @@ impl<
             };
         }
     }
-
-    #[inline(always)]
-    unsafe fn transpose_at_strides<const EVEN: bool>(
-        source: *const u8,
-        rows: Strides,
-        destination: *mut u8,
-        columns: Strides,
-    ) {
-        // SAFETY: the same contract.
-        unsafe {
-            transpose_at_strides::<V, M, LANES, BITS, EVEN>(source, rows, destination, columns);
-        };
-    }
 }
 
 /// The same, streamed.
@@ -264,6 +233,8 @@ impl<
     const DESTINATION_WIDTH: usize = WIDTH * M::DESTINATION_TIMES * WAYS;
 
     type Vector = V;
+
+    type AtStrides = ();
 
     type Scratch = CacheLines<LANES>;
     fn scratch() -> CacheLines<LANES> {
@@ -360,11 +331,9 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
     const WAYS: usize = 1;
     const DESTINATION_WIDTH: usize = WIDTH;
 
-    const AT_STRIDES: [usize; 2] =
-        if V::BYTES < LINE && !STREAM { [V::BYTES / WIDTH, SHORTEST / WIDTH] } else { [0, 0] };
-    const IN_GROUP: usize = 4 / WIDTH;
-
     type Vector = V;
+
+    type AtStrides = TurnedWithin<V, WIDTH>;
 
     type Scratch = [Square; 2];
     fn scratch() -> [Square; 2] {
@@ -393,26 +362,6 @@ impl<V: Vector, const WIDTH: usize, const STREAM: bool> Block for Squares<V, WID
                 scratch,
             );
         };
-    }
-
-    #[inline(always)]
-    unsafe fn transpose_at_strides<const EVEN: bool>(
-        source: *const u8,
-        rows: Strides,
-        destination: *mut u8,
-        columns: Strides,
-    ) {
-        // SAFETY: the same contract.
-        match WIDTH {
-            1 => {
-                // SAFETY: as above.
-                unsafe { turn_at_strides::<V, 8, WIDTH, EVEN>(source, rows, destination, columns) }
-            }
-            _ => {
-                // SAFETY: as above.
-                unsafe { turn_at_strides::<V, 16, WIDTH, EVEN>(source, rows, destination, columns) }
-            }
-        }
     }
 }
 
@@ -490,77 +439,77 @@ unsafe fn transpose_vectors<
     }
 }
 
-/// So many words have places that are near enough to each other for an address to be one of them and a stride; and so many
-/// rows of words has a tile of 16-bit elements.
-const FOUR: usize = 4;
+/// As many rows and columns of words, or longer elements, as a `V` takes, at strides.
+pub(super) struct Turned<V, M, const LANES: usize, const BITS: u32>(PhantomData<(V, M)>);
 
-/// Transposes as many rows and columns as a `V` takes, at these strides, by ordinary stores.
-///
-/// # Safety
-///
-/// There are `LANES` of each. In each row as many elements can be read, in each column written. The CPU has `V`.
-#[inline(always)]
-unsafe fn transpose_at_strides<
-    V: Vector,
-    M: InMemory,
-    const LANES: usize,
-    const BITS: u32,
-    const EVEN: bool,
->(
-    source: *const u8,
-    rows: Strides,
-    destination: *mut u8,
-    columns: Strides,
-) {
-    let [rows, columns] = [rows, columns]
-        .map(|strides| if EVEN { Strides::even(strides.stride, FOUR) } else { strides });
-    // SAFETY: the CPU has `V`.
-    let mut vectors = [unsafe { V::splat(0) }; LANES];
-    for (i, vector) in vectors.iter_mut().enumerate() {
-        let four = source.wrapping_add((i / FOUR).wrapping_mul(rows.step));
-        // SAFETY: `LANES` columns of one row.
-        *vector = unsafe { M::load(four.wrapping_add((i % FOUR).wrapping_mul(rows.stride))) };
-    }
-    for (i, vector) in weave::<V, LANES, BITS>(vectors).into_iter().enumerate() {
-        let four = destination.wrapping_add((i / FOUR).wrapping_mul(columns.step));
-        let to = four.wrapping_add((i % FOUR).wrapping_mul(columns.stride));
-        // SAFETY: `LANES` rows of one column.
-        unsafe { M::put::<V, false>(vector, to) };
+impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
+    for Turned<V, M, LANES, BITS>
+{
+    // Vectors of a line were not measured.
+    const ROWS: usize = if V::BYTES < LINE { LANES } else { 0 };
+    const COLUMNS: usize = Self::ROWS;
+
+    #[inline(always)]
+    unsafe fn transpose<const EVEN: bool>(
+        source: *const u8,
+        rows: Strides,
+        destination: *mut u8,
+        columns: Strides,
+    ) {
+        let [rows, columns] =
+            [rows, columns].map(|strides| if EVEN { Strides::even(strides.one) } else { strides });
+        // SAFETY: the CPU has `V`.
+        let mut vectors = [unsafe { V::splat(0) }; LANES];
+        for (i, vector) in vectors.iter_mut().enumerate() {
+            // The places of four are near enough to each other for an address to be one of them and a stride.
+            let four = source.wrapping_add((i / 4).wrapping_mul(rows.four));
+            // SAFETY: `LANES` columns of one row.
+            *vector = unsafe { M::load(four.wrapping_add(rows.within_four::<EVEN>(i % 4))) };
+        }
+        for (i, vector) in weave::<V, LANES, BITS>(vectors).into_iter().enumerate() {
+            let four = destination.wrapping_add((i / 4).wrapping_mul(columns.four));
+            // SAFETY: `LANES` rows of one column.
+            unsafe {
+                M::put::<V, false>(vector, four.wrapping_add(columns.within_four::<EVEN>(i % 4)))
+            };
+        }
     }
 }
 
 /// The same of elements narrower than 32 bits: as many rows as a `V` has, and as many columns as 16 bytes have.
-///
-/// # Safety
-///
-/// There are so many. In each row as many elements can be read, in each column written. The CPU has `V`.
-#[inline(always)]
-unsafe fn turn_at_strides<V: Vector, const BITS: u32, const WIDTH: usize, const EVEN: bool>(
-    source: *const u8,
-    rows: Strides,
-    destination: *mut u8,
-    columns: Strides,
-) {
-    let [rows, columns] = [rows, columns].map(|strides| {
-        if EVEN {
-            Groups::<WIDTH>::at_stride(strides.stride)
-        } else {
-            Groups::<WIDTH>::at_strides(strides)
-        }
-    });
-    let within = SHORTEST / WIDTH;
-    let apart = rows.at(within);
-    // SAFETY: the CPU has `V`.
-    let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
-    unrolled!(i in within, {
-        // SAFETY: the columns of as many rows as a vector has 16 bytes.
-        vectors[i] = unsafe { V::gather(source.wrapping_add(rows.at(i)), apart, SHORTEST) };
-    });
-    let turned = turn_within::<V, BITS>(vectors);
-    unrolled!(i in within, {
-        // SAFETY: the rows of a column.
-        unsafe { turned[i].store(destination.wrapping_add(columns.at(i))) };
-    });
+pub(super) struct TurnedWithin<V, const WIDTH: usize>(PhantomData<V>);
+
+impl<V: Vector, const WIDTH: usize> BlockAtStrides for TurnedWithin<V, WIDTH> {
+    // As there.
+    const ROWS: usize = if V::BYTES < LINE { V::BYTES / WIDTH } else { 0 };
+    const COLUMNS: usize = if V::BYTES < LINE { SHORTEST / WIDTH } else { 0 };
+
+    #[inline(always)]
+    unsafe fn transpose<const EVEN: bool>(
+        source: *const u8,
+        rows: Strides,
+        destination: *mut u8,
+        columns: Strides,
+    ) {
+        let [rows, columns] =
+            [rows, columns].map(|strides| if EVEN { Strides::even(strides.one) } else { strides });
+        let within = SHORTEST / WIDTH;
+        let apart = rows.at::<EVEN>(within);
+        // SAFETY: the CPU has `V`.
+        let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
+        unrolled!(i in within, {
+            // SAFETY: the columns of as many rows as a vector has 16 bytes.
+            vectors[i] = unsafe { V::gather(source.wrapping_add(rows.at::<EVEN>(i)), apart, SHORTEST) };
+        });
+        let turned = match WIDTH {
+            1 => turn_within::<V, 8>(vectors),
+            _ => turn_within::<V, 16>(vectors),
+        };
+        unrolled!(i in within, {
+            // SAFETY: the rows of a column.
+            unsafe { turned[i].store(destination.wrapping_add(columns.at::<EVEN>(i))) };
+        });
+    }
 }
 
 /// Where a square is on its way: elements narrower than 32 bits, of which each row is

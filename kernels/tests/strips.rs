@@ -121,6 +121,41 @@ impl Random {
         }
     }
 
+    /// Of a transpose whose rows are powers of two apart, or those of a group are. Columns may be so as well, and may be in
+    /// groups that are at a step.
+    fn crowded_rows(&mut self, width: usize) -> Strip {
+        let in_group = self.pick(&[0, 0, 1, 2, 4, 5]);
+        let count = 16 + self.below(480);
+        let (lines, columns) =
+            if in_group > 0 { (count.div_ceil(in_group), in_group) } else { (1, count) };
+        let row = lines * columns * width;
+        // Of words, fewer rows of a block are 2 KiB apart than L1 has room for.
+        let row_stride = row.next_multiple_of(self.pick(&[4096, 4096 / width.div_ceil(2)]));
+        let rows_of_block = self.pick(&[0, 0, 1, 2, 4, 8]);
+        let all = 16 + self.below(280);
+        let (blocks, rows) =
+            if rows_of_block > 0 { (all / rows_of_block, rows_of_block) } else { (1, all) };
+        let column = blocks * rows * width;
+        let column_stride = match self.below(3) {
+            0 => column.next_multiple_of(2048),
+            1 => column,
+            _ => column + self.pick(&[1, 64]) * width,
+        };
+        Strip {
+            lines,
+            source_line: columns * width + self.pick(&[0, 0, 3]) * width,
+            destination_line: columns * column_stride + self.pick(&[0, width, 512]),
+            blocks,
+            source_step: rows * row_stride + self.pick(&[0, 4096]),
+            destination_step: rows * width,
+            rows,
+            row_stride,
+            columns,
+            column_stride,
+            ..Strip::default()
+        }
+    }
+
     /// Of a transpose whose columns are powers of two apart, or those of tiles are.
     fn crowded(&mut self, width: usize) -> Strip {
         let column = self.pick(&[1024, 2048, 4096, 4096]);
@@ -772,6 +807,20 @@ fn crowded_columns_are_the_same() {
             let strip = random.crowded(width);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded columns {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Transposes whose rows share a few sets of L1, some of which are copied before they are turned.
+#[test]
+fn crowded_rows_are_the_same() {
+    let mut random = Random(18);
+    for (width, bits) in [(1, 8), (2, 16), (4, 32)] {
+        let op = BlockOp::Transpose { bits };
+        for number in 0..64 {
+            let strip = random.crowded_rows(width);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("crowded rows {number}"), op, strip, places);
         }
     }
 }
