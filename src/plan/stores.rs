@@ -45,8 +45,11 @@ const TRANSPOSES: u64 = 11 << 20;
 /// L3.
 const TRANSPOSES_IN_PARTS: u64 = 14 << 20;
 
-/// And where a core has more of L3, only from so many bytes of all threads on.
-const TRANSPOSES_OF_LARGE: u64 = 14 << 20;
+/// And where a core has more of L3, only from so many bytes of all threads on: columns that share few sets of L1, if rows do
+/// not; other columns of whole lines; and others.
+const CROWDED_TRANSPOSES_OF_LARGE: u64 = 14 << 20;
+const TRANSPOSES_OF_LARGE: u64 = 17 << 20;
+const TRANSPOSES_IN_PARTS_OF_LARGE: u64 = 19 << 20;
 
 /// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
 /// their lines have a part of others.
@@ -58,7 +61,8 @@ const LOOSE: usize = 5 * LINE;
 /// where they are whole lines, streamed.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 
-/// Columns of less than words are crowded at multiples of so many bytes, and any in the portable tier.
+/// Rows and columns of less than words are crowded at multiples of so many bytes; in the portable tier, columns of any
+/// elements at multiples of a line.
 const CROWDED: usize = 2048;
 const CROWDED_PORTABLE: usize = LINE;
 
@@ -205,7 +209,8 @@ impl Stores {
         let is_of_pixels =
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let made = strip.columns_of_transpose(op);
-        let limit = if !made.is_some_and(WrittenColumns::are_lines) {
+        let are_lines = made.is_some_and(WrittenColumns::are_lines);
+        let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -218,9 +223,21 @@ impl Stores {
         } else {
             TRANSPOSES
         };
+        // Of elements narrower than words none are counted.
+        let is_crowded = |stride: usize| stride.is_multiple_of(CROWDED);
+        let has_crowded_narrow = rows.max(columns) == 0
+            && is_crowded(strip.column_stride)
+            && !is_crowded(strip.row_stride);
+        let of_large = if has_ordinary || has_crowded_narrow {
+            CROWDED_TRANSPOSES_OF_LARGE
+        } else if are_lines {
+            TRANSPOSES_OF_LARGE
+        } else {
+            TRANSPOSES_IN_PARTS_OF_LARGE
+        };
         self.asked.unwrap_or_else(|| {
             self.both_bytes >= limit
-                && !self.is_kept(TRANSPOSES_OF_LARGE)
+                && !self.is_kept(of_large)
                 && !made.is_some_and(|columns| columns.are_loose(LOOSE))
         })
     }
@@ -517,20 +534,32 @@ mod tests {
             all_bytes: mib << 20,
             from_scratch: false,
         };
-        let transpose = BlockOp::Transpose { bits: 32 };
-        // Columns at lines, at pages, and such that are no whole lines.
-        for (column_stride, expected) in [(64, 14), (4096, 14), (1000, 14)] {
+        // Columns at lines, and such that are no whole lines; at pages, and if rows are too.
+        for (bits, row_stride, column_stride, expected) in [
+            (32, 4160, 64, 17),
+            (32, 4160, 1000, 19),
+            (32, 4160, 4096, 14),
+            (32, 4096, 4096, 17),
+            (32, 4096, 64, 17),
+            (16, 4160, 64, 17),
+            (16, 4160, 1000, 19),
+            (16, 4160, 4096, 14),
+            (8, 4096, 4096, 17),
+            (8, 4096, 1000, 19),
+        ] {
             let strip = Strip {
-                rows: 128,
-                row_stride: 4160,
+                rows: 512,
+                row_stride,
                 columns: 64,
                 column_stride,
                 lines: 1,
                 blocks: 1,
                 ..Strip::default()
             };
+            let transpose = BlockOp::Transpose { bits };
             let is_streamed = |&mib: &u64| stores(Core::Zen3, mib).streams(transpose, &strip);
-            assert_eq!((1..30).find(is_streamed), Some(expected), "{column_stride}");
+            let of = (bits, row_stride, column_stride);
+            assert_eq!((1..30).find(is_streamed), Some(expected), "{of:?}");
         }
         let runs = |core| (1..30).find(|&mib| stores(core, mib).of_runs());
         assert_eq!([Core::Zen3, Core::Zen4].map(runs), [Some(26), Some(14)]);
