@@ -55,9 +55,8 @@ const LEAST_OF_PAGE: u64 = 128;
 const ENOUGH_OF_PAGE: [u64; 2] = [2048, 4096];
 const ENOUGH_OF_PAGE_ELSEWHERE: [u64; 2] = [2048, 1024];
 
-/// Nor if rows that are nearer have fewer bytes than this: of a word's elements together, packing, and each, unpacking.
+/// Nor if rows that are nearer have fewer bytes than this, those of a word's elements together.
 const LEAST_OF_WORD: u64 = 128;
-const LEAST_OF_ROW: u64 = 64;
 
 /// Nor where a tile has fewer words beside each other, on either side.
 const LEAST_OF_TILE: u64 = 16;
@@ -146,13 +145,9 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     {
         return false;
     }
-    let row_bytes = row.extent.saturating_mul(bits / 8);
     if rows == Rows::Near {
-        return match side {
-            _ if word.extent == 1 => false,
-            Which::Destination => row_bytes.saturating_mul(word.extent) >= LEAST_OF_WORD,
-            Which::Source => row_bytes >= LEAST_OF_ROW,
-        };
+        let of_word = row.extent.saturating_mul(bits / 8).saturating_mul(word.extent);
+        return word.extent > 1 && of_word >= LEAST_OF_WORD;
     }
     let is_slow_by_lines = elements.stores.core.streams_by_runs();
     let [packing, unpacking] =
@@ -508,8 +503,8 @@ mod tests {
     #[test]
     fn words_are_worth_two_passes_where_another_dimension_is_contiguous() {
         // Of words, so many that follow each other, from rows so far apart in bytes; of a row, so many elements so far
-        // apart in bits; the rows of a word are so far apart in bytes.
-        let of = |side, words: (u64, u64), row: (u64, u64), bits: u64, apart: u64| {
+        // apart in bits; the rows of a word are so far apart in bytes. Both sides have so many MiB.
+        let of = |side, words: (u64, u64), row: (u64, u64), bits: u64, (apart, mib): (u64, u64)| {
             let elements = Elements {
                 source_bits: u32::try_from(bits).unwrap(),
                 destination_bits: u32::try_from(bits).unwrap(),
@@ -520,8 +515,8 @@ mod tests {
                     tier: Tier::best(),
                     core: Core::Zen3,
                     asked: None,
-                    both_bytes: 16 << 20,
-                    all_bytes: 16 << 20,
+                    both_bytes: mib << 20,
+                    all_bytes: mib << 20,
                     from_scratch: false,
                 },
                 alone: true,
@@ -540,21 +535,26 @@ mod tests {
             let nest = Nest { source: 0, destination: 0, loops };
             are_worth_passes(side, &nest, &elements)
         };
-        let is_worth = |side, words, row, bits| of(side, words, row, bits, 1 << 20);
-        for side in [Which::Destination, Which::Source] {
-            assert!(is_worth(side, (128, 100), (100, 8), 8), "{side:?}");
-            assert!(is_worth(side, (128, 200), (100, 16), 16), "{side:?}");
-            // Few words, little of each row, no words of several elements.
-            assert!(!is_worth(side, (8, 100), (100, 8), 8), "{side:?}");
-            assert!(!is_worth(side, (128, 16), (16, 8), 8), "{side:?}");
-            assert!(!is_worth(side, (128, 400), (100, 32), 32), "{side:?}");
-            // The words themselves are contiguous, or nothing is.
-            assert!(!is_worth(side, (128, 1), (100, 1000 * 8), 8), "{side:?}");
-            assert!(!is_worth(side, (128, 300), (100, 3 * 8), 8), "{side:?}");
-        }
+        let is_worth = |words, row, bits| of(Which::Destination, words, row, bits, (1 << 20, 16));
+        assert!(is_worth((128, 100), (100, 8), 8));
+        assert!(is_worth((128, 200), (100, 16), 16));
+        // Few words, little of each row, no words of several elements.
+        assert!(!is_worth((8, 100), (100, 8), 8));
+        assert!(!is_worth((128, 16), (16, 8), 8));
+        assert!(!is_worth((128, 400), (100, 32), 32));
+        // The words themselves are contiguous, or nothing is.
+        assert!(!is_worth((128, 1), (100, 1000 * 8), 8));
+        assert!(!is_worth((128, 300), (100, 3 * 8), 8));
+        // Into rows that are near one pass is as quick.
+        assert!(
+            [16, 64]
+                .iter()
+                .all(|&mib| { !of(Which::Source, (128, 100), (100, 8), 8, (1 << 20, mib)) })
+        );
         // Rows that are pages apart: taken apart past the caches only.
-        assert!(of(Which::Destination, (128, 40_000), (100, 8), 8, 100));
-        assert!(!of(Which::Destination, (128, 40_000), (100, 8), 8, 1 << 20));
-        assert!(!of(Which::Source, (128, 40_000), (100, 8), 8, 100));
+        assert!(of(Which::Destination, (128, 40_000), (100, 8), 8, (100, 16)));
+        assert!(!of(Which::Destination, (128, 40_000), (100, 8), 8, (1 << 20, 16)));
+        assert!(!of(Which::Source, (128, 40_000), (100, 8), 8, (100, 16)));
+        assert!(of(Which::Source, (128, 40_000), (100, 8), 8, (100, 64)));
     }
 }

@@ -149,8 +149,8 @@ impl Stores {
     }
 
     /// Whether words of a side may be quicker in two passes than in one: from scattered rows of the other side, or into
-    /// such, past the caches. Where single lines are slow, from L2 on too, whatever is asked for: packed ones from
-    /// scattered rows, and into near rows those that L3 has; packed ones from near rows if they are streamed.
+    /// such, past the caches. Where single lines are slow, packed ones from scattered rows from L2 on too, whatever is asked
+    /// for; from near rows if they are streamed.
     pub(super) fn of_words(self, side: Side, rows: Rows) -> bool {
         let is_slow_by_lines =
             self.core.streams_by_runs() && self.tier != Tier::SCALAR && !self.are_shuffled();
@@ -160,7 +160,7 @@ impl Stores {
             (Side::Destination, Rows::Near) => {
                 is_slow_by_lines && self.asked.unwrap_or(self.both_bytes >= RUNS)
             }
-            (Side::Source, Rows::Near) => is_slow_by_lines && !self.are_far(),
+            (Side::Source, Rows::Near) => false,
         }
     }
 
@@ -401,7 +401,7 @@ mod tests {
             (Side::Destination, Rows::Scattered, Some((2, 39)), Some((14, 39))),
             (Side::Source, Rows::Scattered, Some((26, 39)), Some((14, 39))),
             (Side::Destination, Rows::Near, Some((14, 39)), None),
-            (Side::Source, Rows::Near, Some((2, 23)), None),
+            (Side::Source, Rows::Near, None, None),
         ] {
             assert_eq!(sizes(Core::Zen3, side, rows), zen3, "{side:?}");
             assert_eq!(sizes(Core::Zen4, side, rows), zen4, "{side:?}");
