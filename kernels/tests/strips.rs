@@ -133,8 +133,10 @@ impl Random {
         let row_stride = row.next_multiple_of(self.pick(&[4096, 4096 / width.div_ceil(2)]));
         let rows_of_block = self.pick(&[0, 0, 1, 2, 4, 8]);
         let all = 16 + self.below(280);
-        let (blocks, rows) =
-            if rows_of_block > 0 { (all / rows_of_block, rows_of_block) } else { (1, all) };
+        let (blocks, rows) = match rows_of_block {
+            0 => (1, all),
+            rows => (all / rows, rows),
+        };
         let column = blocks * rows * width;
         let column_stride = match self.below(3) {
             0 => column.next_multiple_of(2048),
