@@ -1,4 +1,4 @@
-//! Transposes of blocks whose rows are at one stride, and whose columns are; or those of a group are, and groups are at a step.
+//! Transposes of blocks whose rows are at one stride, and whose columns are; or two or four of them are, which come at a step.
 //!
 //! Where a block's rows and columns begin is found from two places and their strides, which stay in registers. Tables
 //! of all places take a load for each row and each column, and so much of what a CPU keeps of its instructions under way
@@ -100,8 +100,8 @@ const PANEL_COLUMNS_NARROW: usize = 256;
 pub(super) const STARTS: usize = 32;
 const MOST_BLOCKS: usize = STARTS / 5 * 4;
 
-/// So many rows or columns, each block of so many, so many blocks at a time or as many as there is room for, the last ones up
-/// to a number that is no less: from which row or column on, and how many blocks. What is left at the end is a block that ends
+/// So many rows or columns, each block of so many: `most` blocks at a time, or as many as there is room for, the last ones up
+/// to the end of that range. From which row or column on, and how many blocks; what is left at the end is a block that ends
 /// there.
 #[inline(always)]
 pub(super) fn parts(
@@ -109,6 +109,7 @@ pub(super) fn parts(
     most: RangeInclusive<usize>,
 ) -> impl Iterator<Item = (usize, usize)> {
     let (most, last) = ((*most.start()).min(MOST_BLOCKS), (*most.end()).min(STARTS));
+    debug_assert!(most <= last, "no more than there are");
     let (blocks, mut next) = (count / size, 0);
     let whole = std::iter::from_fn(move || {
         let (first, left) = (next, blocks - next);
@@ -251,9 +252,9 @@ impl Matrix {
             PANEL_COLUMNS
         };
         let (sizes, most) = ((strided.rows, high), PANEL_ROWS / high);
-        let row_parts = || parts(sizes, most..=most / 4 * 5);
+        let row_parts = || parts(sizes, most..=most + most / 4);
         let (sizes, most) = ((strided.columns, wide), along / wide);
-        let column_parts = || parts(sizes, most..=most / 4 * 5);
+        let column_parts = || parts(sizes, most..=most + most / 4);
         // Few rows stay together with the last of them. One loop for both orders was compiled to less.
         if strided.rows <= PANEL_ROWS {
             for columns in column_parts() {
