@@ -74,7 +74,7 @@ pub(super) trait BlockAtStrides {
     );
 }
 
-/// None.
+/// Of blocks that have none.
 impl BlockAtStrides for () {
     const ROWS: usize = 0;
     const COLUMNS: usize = 0;
@@ -87,7 +87,7 @@ impl BlockAtStrides for () {
 
 /// Where some rows or columns begin: the first ones of blocks, and from there to the others.
 #[derive(Clone, Copy)]
-pub(super) struct AtStrides<'a> {
+pub(super) struct BlockStarts<'a> {
     pub(super) starts: &'a [usize],
     pub(super) strides: Strides,
 }
@@ -109,7 +109,7 @@ pub(super) fn parts(
     most: RangeInclusive<usize>,
 ) -> impl Iterator<Item = (usize, usize)> {
     let (most, last) = ((*most.start()).min(MOST_BLOCKS), (*most.end()).min(STARTS));
-    debug_assert!(most <= last, "no more than there are");
+    debug_assert!(most <= last, "the last ones are no fewer than others");
     let (blocks, mut next) = (count / size, 0);
     let whole = std::iter::from_fn(move || {
         let (first, left) = (next, blocks - next);
@@ -306,8 +306,8 @@ impl Matrix {
             // SAFETY: the same rows and columns.
             unsafe {
                 transpose_panel::<B>(
-                    AtStrides { starts: row_starts, strides },
-                    AtStrides { starts: column_starts, strides: in_memory },
+                    BlockStarts { starts: row_starts, strides },
+                    BlockStarts { starts: column_starts, strides: in_memory },
                     Visits {
                         order: Order::ByRows,
                         has_crowded_blocks: self.has_crowded_blocks::<B>(),
@@ -348,8 +348,8 @@ impl Strided {
         // SAFETY: by the contract of this function.
         unsafe {
             transpose_panel::<B>(
-                AtStrides { starts: row_starts, strides: row_strides },
-                AtStrides { starts: column_starts, strides: column_strides },
+                BlockStarts { starts: row_starts, strides: row_strides },
+                BlockStarts { starts: column_starts, strides: column_strides },
                 self.visits,
                 source.wrapping_add(first_column * B::WIDTH),
                 destination.wrapping_add(first_row * B::DESTINATION_WIDTH),
@@ -372,12 +372,13 @@ fn firsts<'a>(places: &[usize], size: usize, starts: &'a mut [usize; STARTS]) ->
 ///
 /// # Safety
 ///
-/// Of each start, there are as many rows or columns as a block of `B` [at strides](Block::AtStrides) has. In each row as many elements
-/// as there are columns can be read, in each column as many as there are rows be written. The CPU has the vectors of `B`.
+/// Of each start, there are as many rows or columns as a block of `B` [at strides](Block::AtStrides) has. In each row as many
+/// elements as there are columns can be read, in each column as many as there are rows be written. The CPU has the vectors of
+/// `B`.
 #[inline(always)]
 unsafe fn transpose_panel<B: Block>(
-    rows: AtStrides<'_>,
-    columns: AtStrides<'_>,
+    rows: BlockStarts<'_>,
+    columns: BlockStarts<'_>,
     visits: Visits,
     source: *const u8,
     destination: *mut u8,
@@ -398,8 +399,8 @@ unsafe fn transpose_panel<B: Block>(
 /// As there.
 #[inline(always)]
 unsafe fn panel<B: Block, const EVEN: bool>(
-    rows: AtStrides<'_>,
-    columns: AtStrides<'_>,
+    rows: BlockStarts<'_>,
+    columns: BlockStarts<'_>,
     visits: Visits,
     source: *const u8,
     destination: *mut u8,
@@ -418,8 +419,8 @@ unsafe fn panel<B: Block, const EVEN: bool>(
         for column_starts in columns.starts.chunks(some_columns) {
             let mut to = to;
             for row_starts in row_starts.chunks(near_rows) {
-                let rows = AtStrides { starts: row_starts, ..rows };
-                let columns = AtStrides { starts: column_starts, ..columns };
+                let rows = BlockStarts { starts: row_starts, ..rows };
+                let columns = BlockStarts { starts: column_starts, ..columns };
                 if visits.has_crowded_blocks {
                     // SAFETY: a part of the panel.
                     unsafe { rows_of_lines::<B, EVEN>(rows, columns, near_columns, from, to) };
@@ -442,8 +443,8 @@ unsafe fn panel<B: Block, const EVEN: bool>(
 /// As [`transpose_panel`].
 #[inline(always)]
 pub(super) unsafe fn transpose_by_columns<B: Block>(
-    rows: AtStrides<'_>,
-    columns: AtStrides<'_>,
+    rows: BlockStarts<'_>,
+    columns: BlockStarts<'_>,
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -463,8 +464,8 @@ pub(super) unsafe fn transpose_by_columns<B: Block>(
 /// As [`transpose_panel`].
 #[inline(always)]
 unsafe fn columns_of_lines<B: Block, const EVEN: bool>(
-    rows: AtStrides<'_>,
-    columns: AtStrides<'_>,
+    rows: BlockStarts<'_>,
+    columns: BlockStarts<'_>,
     source: *const u8,
     destination: *mut u8,
 ) {
@@ -490,8 +491,8 @@ unsafe fn columns_of_lines<B: Block, const EVEN: bool>(
 /// As there.
 #[inline(always)]
 unsafe fn rows_of_lines<B: Block, const EVEN: bool>(
-    rows: AtStrides<'_>,
-    columns: AtStrides<'_>,
+    rows: BlockStarts<'_>,
+    columns: BlockStarts<'_>,
     some_columns: usize,
     source: *const u8,
     destination: *mut u8,

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::Body;
 use super::at_strides::{
-    AtStrides, STARTS, Strided, Strides, block_size, parts, transpose_by_columns,
+    BlockStarts, STARTS, Strided, Strides, block_size, parts, transpose_by_columns,
 };
 use super::carry::{CacheLines, copy_line};
 use super::crowded::{L1_SETS, ROOM};
@@ -127,8 +127,8 @@ impl Strided {
                 }
                 let column_starts = &mut column_starts[..columns];
                 column.starts(wide, first_column, column_starts);
-                let rows = AtStrides { starts: &copied[..rows], strides: Strides::even(pitch) };
-                let columns = AtStrides { starts: column_starts, strides };
+                let rows = BlockStarts { starts: &copied[..rows], strides: Strides::even(pitch) };
+                let columns = BlockStarts { starts: column_starts, strides };
                 // SAFETY: what has just been copied, and where it belongs.
                 unsafe { transpose_by_columns::<B>(rows, columns, memory, to) };
             }

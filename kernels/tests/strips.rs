@@ -124,7 +124,7 @@ impl Random {
     /// Of a transpose whose rows are powers of two apart, or those of a group are. Columns may be so as well, and may be in
     /// groups that are at a step.
     fn crowded_rows(&mut self, width: usize) -> Strip {
-        let in_group = self.pick(&[0, 0, 1, 2, 4, 5]);
+        let in_group = self.pick(&[0, 0, 1, 2, 4, 5, 70]);
         let count = 16 + self.below(480);
         let (lines, columns) =
             if in_group > 0 { (count.div_ceil(in_group), in_group) } else { (1, count) };
