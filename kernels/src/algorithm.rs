@@ -19,12 +19,11 @@ use super::packed::{Narrow, Reverse, Widen};
 use super::pixels::{GatherTranspose, TransposeScatter};
 use super::scalar::Scalar;
 use super::squeeze::{Squeeze, Unsqueeze};
-use super::transpose::{
-    Exchange, Transpose, TransposeElements, TransposeInterleave, TransposeNarrow,
-};
+use super::transpose::{Exchange, Transpose, TransposeInterleave, TransposeNarrow};
+use super::transpose_runs::TransposeRuns;
 use super::vector::Vector;
 use super::word_columns::{DeinterleaveColumns, InterleaveColumns};
-use super::{BlockOp, Place, Run, Strip};
+use super::{BlockOp, Place, Run, Strip, is_of_runs};
 use crate::conversion::{self, Conversion};
 
 /// A block op for elements of one width, in every tier.
@@ -297,6 +296,7 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::Transpose { bits: 16 } => entry!(TransposeNarrow, 16, 2),
         Op::Transpose { bits: 32 } => entry!(Transpose, 32, 4),
         Op::Transpose { bits: 64 } => entry!(Transpose, 64, 8),
+        Op::Transpose { bits } if is_of_runs(bits) => entry!(TransposeRuns),
         Op::NarrowTranspose { bits, truth } => match (bits, truth) {
             (1, false) => entry!(NarrowTranspose, 1, false),
             (1, true) => entry!(NarrowTranspose, 1, true),
@@ -323,7 +323,6 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::DeinterleaveColumns { ways: 4, bits: 8 } => entry!(DeinterleaveColumns, 4, 8, 1),
         Op::Exchange { ways: 2, bits: 16 } => entry!(Exchange, 2, 16, 2),
         Op::Exchange { ways: 4, bits: 8 } => entry!(Exchange, 4, 8, 1),
-        Op::Transpose { bits: 128 } => I::entry::<TransposeElements<16>>(),
         Op::Strided { bits: 8 } => I::entry::<Strided<1>>(),
         Op::Strided { bits: 16 } => I::entry::<Strided<2>>(),
         Op::Strided { bits: 32 } => I::entry::<Strided<4>>(),

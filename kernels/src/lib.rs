@@ -85,6 +85,7 @@ mod runs;
 mod scalar;
 mod squeeze;
 mod transpose;
+mod transpose_runs;
 mod turn;
 mod vector;
 mod walk;
@@ -179,6 +180,8 @@ pub struct Strip {
     pub columns: usize,
     /// From one column to the next one, on the side that has columns.
     pub column_stride: usize,
+    /// The bytes of an element, of a transpose of [runs](is_of_runs), which has no kernel of its own for each width.
+    pub element_bytes: usize,
     /// Bytes of zeros behind the columns.
     pub pad: usize,
     /// How many columns the blocks of one more line have, none if 0. Of copies and
@@ -337,8 +340,7 @@ impl Strip {
     pub fn is_below_vectors(&self, op: BlockOp, tier: Tier) -> bool {
         let lanes = |bytes: usize| (16 / bytes.max(1)).max(1);
         match op {
-            // Of few rows or columns, vectors take more than they write.
-            BlockOp::Transpose { bits: 128 } => false,
+            BlockOp::Transpose { bits } if is_of_runs(bits) => false,
             // Of few rows or columns, words are made one by one.
             BlockOp::Transpose { bits } => {
                 let (rows, columns) = self.matrix_size(bytes(bits));
@@ -485,7 +487,8 @@ impl Strip {
             BlockOp::InterleaveColumns { bits, .. } => rows(run(bits)?),
             BlockOp::DeinterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
             BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Narrow { .. } => one(self.columns),
-            BlockOp::Interleave { bits, .. } | BlockOp::Transpose { bits } => rows(run(bits)?),
+            BlockOp::Interleave { bits, .. } => rows(run(bits)?),
+            BlockOp::Transpose { bits } => rows(self.element_of(bits)?.checked_mul(self.columns)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
                 rows(run(ways.checked_mul(bits)?)?)
             }
@@ -532,7 +535,10 @@ impl Strip {
             BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
             BlockOp::Unsqueeze { .. } => rows(self.columns),
             BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
-            BlockOp::Transpose { bits } => columns(self.columns, self.rows, bits)?,
+            BlockOp::Transpose { bits } => {
+                let bytes = self.element_of(bits)?.checked_mul(self.rows)?;
+                Runs { count: self.columns, stride: self.column_stride, bytes }
+            }
             BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
                 columns(self.columns, self.rows, u32::BITS)?
             }
@@ -556,6 +562,12 @@ impl Strip {
             BlockOp::Strided { bits } => columns(self.columns, 1, bits)?,
             BlockOp::Bits { .. } | BlockOp::FillBits => one(0),
         })
+    }
+
+    /// The bytes of what is transposed. `None` if the kernel were told others.
+    fn element_of(&self, bits: u32) -> Option<usize> {
+        let element = bytes(bits);
+        (!is_of_runs(bits) || self.element_bytes == element).then_some(element)
     }
 
     /// Of the rows that words are made of, each of which is a dense matrix.
@@ -718,6 +730,12 @@ const fn next_random(random: u64) -> u64 {
 /// How many elements of so many bits a word of 32 has.
 fn elements_of_word(bits: u32) -> Option<usize> {
     usize::try_from(u32::BITS.checked_div(bits)?).ok().filter(|&count| count > 0)
+}
+
+/// Whether a transpose of elements of so many bits, whole bytes, is one of runs: no kernel is compiled for their width, but
+/// one moves each as it is.
+pub fn is_of_runs(bits: u32) -> bool {
+    bits > 0 && bits.is_multiple_of(8) && !matches!(bits, 8 | 16 | 32 | 64)
 }
 
 /// The bytes of an element of whole bytes.

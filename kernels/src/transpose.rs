@@ -304,8 +304,7 @@ impl Matrix {
     }
 }
 
-/// [`BlockOp::Transpose`](super::BlockOp::Transpose) element by element: of those that
-/// fill a vector, and of what is too small for vectors.
+/// [`BlockOp::Transpose`](super::BlockOp::Transpose) element by element: of what is too small for vectors.
 pub(super) struct TransposeElements<const WIDTH: usize>;
 
 impl<const WIDTH: usize> Algorithm for TransposeElements<WIDTH> {

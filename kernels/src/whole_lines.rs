@@ -87,8 +87,21 @@ impl WholeLines {
         self.filled += bytes;
         if self.filled >= ENOUGH {
             // SAFETY: by the contract of this function.
-            unsafe { self.stream::<V>() };
+            unsafe { self.stream::<V, false>() };
         }
+    }
+
+    /// The same, and all whole lines are streamed, so that memory needs room for no more than a line beside what is made,
+    /// and one behind that. Few bytes each time are quicker so: what is left goes as a line, whatever it has.
+    ///
+    /// # Safety
+    ///
+    /// As there; and the memory has been written, up to a line behind what is made.
+    #[inline(always)]
+    pub(super) unsafe fn made_few<V: Vector>(&mut self, bytes: usize) {
+        self.filled += bytes;
+        // SAFETY: by the contract of this function.
+        unsafe { self.stream::<V, true>() };
     }
 
     /// Writes all that is left.
@@ -99,7 +112,7 @@ impl WholeLines {
     #[inline(always)]
     pub(super) unsafe fn finish<V: Vector>(&mut self) {
         // SAFETY: by the contract of this function.
-        unsafe { self.stream::<V>() };
+        unsafe { self.stream::<V, false>() };
         let from = self.memory.wrapping_add(self.others);
         let to = self.line.wrapping_add(self.others);
         // SAFETY: what has been made of a line, which can be written.
@@ -111,9 +124,9 @@ impl WholeLines {
     ///
     /// # Safety
     ///
-    /// That of [`room`](WholeLines::room).
+    /// That of [`room`](WholeLines::room), and for `BY_LINES` of [`made_few`](WholeLines::made_few).
     #[inline(always)]
-    unsafe fn stream<V: Vector>(&mut self) {
+    unsafe fn stream<V: Vector, const BY_LINES: bool>(&mut self) {
         let (whole, left) = (self.filled / LINE, self.filled % LINE);
         if whole == 0 {
             return;
@@ -131,10 +144,14 @@ impl WholeLines {
             // SAFETY: a line that has been made, to one of the destination.
             unsafe { copy_line::<V, true>(from, self.line.wrapping_add(at)) };
         }
-        // SAFETY: what is left, to the beginning of the memory, which is a line at least before it.
-        unsafe {
-            scalar::less_than_line(self.memory.wrapping_add(whole * LINE), self.memory, left)
-        };
+        let rest = self.memory.wrapping_add(whole * LINE);
+        if BY_LINES {
+            // SAFETY: what is left, and what else is in a line of the memory, to its beginning, a line at least before it.
+            unsafe { copy_line::<V, false>(rest, self.memory) };
+        } else {
+            // SAFETY: what is left, to the beginning of the memory, which is a line at least before it.
+            unsafe { scalar::less_than_line(rest, self.memory, left) };
+        }
         self.line = self.line.wrapping_add(whole * LINE);
         self.filled = left;
     }

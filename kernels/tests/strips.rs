@@ -268,6 +268,32 @@ impl Random {
         strip
     }
 
+    /// Of a transpose of elements of so many bytes, few or many of them on each side.
+    fn runs(&mut self, width: usize) -> Strip {
+        let most = MOST / width;
+        let (most_rows, most_columns) = (self.pick(&[3, 40, 700]), self.pick(&[3, 40, 700]));
+        let rows = 1 + self.below(most.min(most_rows));
+        let columns = 1 + self.below((most / rows).clamp(1, most_columns));
+        let room = (most / (rows * columns)).max(1);
+        let lines = 1 + self.below(room.min(3));
+        let blocks = 1 + self.below((room / lines).min(3));
+        let (row, column) = (columns * width, rows * width);
+        let [source_line, source_step, row_stride] = self.nest(row, width, [lines, blocks, rows]);
+        let to = self.nest(column, width, [lines, blocks, columns]);
+        let [destination_line, destination_step, column_stride] = to;
+        Strip {
+            source_line,
+            destination_line,
+            source_step,
+            destination_step,
+            rows,
+            row_stride,
+            columns,
+            column_stride,
+            ..self.hints(lines, blocks)
+        }
+    }
+
     /// Of rows of elements below a byte.
     fn packed_strip(&mut self, op: BlockOp, ways: u32, bits: u32) -> Strip {
         let in_bits = |bits: u32| usize::try_from(bits).unwrap();
@@ -713,6 +739,11 @@ impl Random {
 
 /// What all tiers make of a strip, by both kinds of stores, is held against the scalar one.
 fn check(random: &mut Random, what: &str, op: BlockOp, strip: Strip, [from, to]: [usize; 2]) {
+    let element_bytes = match op {
+        BlockOp::Transpose { bits } => usize::try_from(bits / 8).unwrap(),
+        _ => 0,
+    };
+    let strip = Strip { element_bytes, ..strip };
     let (read, written) = (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
     let length = |range: &std::ops::Range<i128>| usize::try_from(range.end - range.start).unwrap();
     let first = |range: &std::ops::Range<i128>| usize::try_from(-range.start).unwrap();
@@ -824,6 +855,58 @@ fn crowded_rows_are_the_same() {
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded rows {number}"), op, strip, places);
         }
+    }
+}
+
+/// Transposes of elements of any bytes: pieces of them and several, and such as are no longer made in memory.
+#[test]
+fn transposes_of_runs_are_the_same() {
+    let mut random = Random(19);
+    for width in [3, 4, 5, 7, 9, 12, 16, 17, 24, 31, 32, 33, 48, 64, 65, 96, 100, 512, 513, 900] {
+        let op = BlockOp::Transpose { bits: u32::try_from(8 * width).unwrap() };
+        for number in 0..40 {
+            let strip = random.runs(width);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("runs {number}"), op, strip, places);
+        }
+    }
+    for width in [3, 12, 24] {
+        let op = BlockOp::Transpose { bits: u32::try_from(8 * width).unwrap() };
+        for number in 0..60 {
+            let strip = match number % 4 {
+                0 => random.tailed(width),
+                1 => random.split(width),
+                2 => random.crowded_rows(width),
+                _ => random.grouped(op),
+            };
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("split runs {number}"), op, strip, places);
+        }
+    }
+}
+
+/// No range is known of a kernel that is told other elements than its op has.
+#[test]
+fn a_transpose_of_runs_has_the_elements_of_its_op() {
+    let strip = |element_bytes| Strip {
+        lines: 1,
+        blocks: 1,
+        rows: 4,
+        columns: 5,
+        element_bytes,
+        ..Strip::default()
+    };
+    let ranges = |bits, element_bytes| {
+        let (op, strip) = (BlockOp::Transpose { bits }, strip(element_bytes));
+        (strip.source_range(op).is_some(), strip.destination_range(op).is_some())
+    };
+    assert_eq!(ranges(96, 12), (true, true));
+    assert_eq!(ranges(96, 16), (false, false));
+    assert_eq!(ranges(96, 0), (false, false));
+    // Others are not told.
+    assert_eq!(ranges(32, 0), (true, true));
+    for bits in [0, 1, 4, 12, 31] {
+        assert!(kernel(BlockOp::Transpose { bits }, Tier::SCALAR, false).is_none(), "{bits}");
     }
 }
 

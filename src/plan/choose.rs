@@ -4,7 +4,7 @@
 //! contiguous in the destination, not which layout it was:
 //!
 //! - one loop is both: **copy**, if that is a run worth one; a short one is a
-//!   wider element, and the search goes on with that;
+//!   wider element, and the search goes on with that, or such runs are transposed;
 //! - the destination goes over K rows, then along them: **interleave**, and the
 //!   other way round **deinterleave**;
 //! - anything else: **transpose**; where one side has no contiguous loop,
@@ -17,7 +17,7 @@
 //! begin within a byte on both sides are moved **bit by bit**.
 
 use relayout_kernels::{
-    BlockOp, Runs, Strip, Tier, has_dense_words, has_pixels, joins_both_loops, kernel,
+    BlockOp, Runs, Strip, Tier, has_dense_words, has_pixels, is_of_runs, joins_both_loops, kernel,
 };
 
 use super::hop::Hop;
@@ -205,6 +205,9 @@ fn leaves(
         BlockOp::Transpose { .. }
         | BlockOp::GatherTranspose { .. }
         | BlockOp::TransposeScatter { .. } => {
+            if let BlockOp::Transpose { bits } = block.op {
+                strip.element_bytes = usize::try_from(bits / 8).ok()?;
+            }
             strip.row_stride = step(rows?.source)?;
             strip.column_stride = step(columns?.destination)?;
         }
@@ -456,8 +459,11 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
         let whole = run.is_multiple_of(8) && (loops[i].full * bits).is_multiple_of(8);
         let wider = run.is_power_of_two() && run < RUN_BITS && !loops[i].is_padded();
         if whole && (!wider || loops.len() == 1) {
-            let run = loops.remove(i);
-            return block(BlockOp::Copy, bits, (None, Some(run), (false, true)));
+            let columns = loops.remove(i);
+            let runs =
+                if columns.is_padded() { None } else { transpose_of_runs(loops, run, elements) };
+            return runs
+                .or_else(|| block(BlockOp::Copy, bits, (None, Some(columns), (false, true))));
         }
         if !wider {
             break;
@@ -513,6 +519,23 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     remove_all(loops, &[s, d]);
     let taken = (Some(along_destination), Some(along_source), (false, false));
     block(BlockOp::Transpose { bits: width }, bits, taken)
+}
+
+/// Runs of so many bits, of which one loop is contiguous in the source and another one in the destination.
+fn transpose_of_runs(loops: &mut Vec<Loop>, run: u64, elements: &Elements) -> Option<Block> {
+    let bits = u32::try_from(run).ok().filter(|&bits| is_of_runs(bits))?;
+    if !elements.stores.transposes_runs(bits) {
+        return None;
+    }
+    let s = loops.iter().position(|l| l.source == run)?;
+    let d = loops.iter().position(|l| l.destination == run)?;
+    let (columns, rows) = (Some(loops[s]), Some(loops[d]));
+    if s == d {
+        return None;
+    }
+    remove_all(loops, &[s, d]);
+    let (op, pads) = (BlockOp::Transpose { bits }, (false, false));
+    Some(Block { op, bits: run, rows, columns, pads, more: Vec::new() })
 }
 
 /// Rows into words, or words into rows, where loop `s` is contiguous in the source and loop `d` in the
@@ -992,6 +1015,36 @@ mod tests {
         assert_ne!(of_bytes(20 * 32 - 24), "deinterleave4x8");
         // Sixteen ways have no kernel of their own.
         assert_eq!(op((8, 8), &[(16, 999 * 8, 8), (50, 8, 128)]), "transpose8");
+    }
+
+    #[test]
+    fn short_runs_in_rows_and_columns_are_transposed() {
+        let of = |run: u64, stores: Stores| {
+            let loops = [(run, 8, 8), (50, 8 * run, 60 * 8 * run), (60, 50 * 8 * run, 8 * run)];
+            let loops = loops.map(|(n, s, d)| Loop::new(n, s, d)).to_vec();
+            let elements = Elements { stores, source_end: 1 << 60, ..elements(8, 8) };
+            let leaves = data(Nest { source: 0, destination: 0, loops }, &elements).unwrap();
+            (leaves[0].op.to_string(), leaves[0].strip.element_bytes)
+        };
+        let stored = elements(8, 8).stores;
+        for (run, op) in [(3, "transpose24"), (8, "transpose64"), (12, "transpose96")] {
+            assert_eq!(of(run, stored), (op.to_owned(), usize::try_from(run).unwrap()));
+        }
+        assert_eq!(of(16, stored).0, "transpose128");
+        // As long as there is something to gain, which is less where they are streamed.
+        let streamed = Stores { asked: Some(true), ..stored };
+        assert_eq!((&*of(400, stored).0, &*of(401, stored).0), ("transpose3200", "copy"));
+        assert_eq!((&*of(100, streamed).0, &*of(101, streamed).0), ("transpose800", "copy"));
+        // Runs that begin anywhere on one side, or have padding behind them.
+        assert_eq!(
+            op((8, 8), &[(24, 8, 8), (50, 200, 24 * 60 * 8), (60, 9999 * 8, 24 * 8)]),
+            "copy"
+        );
+        let padded = Loop { full: 32, ..Loop::new(24, 8, 8) };
+        let loops =
+            vec![padded, Loop::new(50, 24 * 8, 32 * 60 * 8), Loop::new(60, 24 * 50 * 8, 256)];
+        let nest = Nest { source: 0, destination: 0, loops };
+        assert_eq!(data(nest, &elements(8, 8)).unwrap()[0].op.to_string(), "copy");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Times are in picoseconds, and only their ratios matter: they were fitted to what the layouts
 //! of the corpus took, each way they can go (see `docs/performance.md`).
 
-use relayout_kernels::{BlockOp, ROOM};
+use relayout_kernels::{BlockOp, ROOM, is_of_runs};
 
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
@@ -30,6 +30,8 @@ const STRETCH: u64 = 30_000;
 const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
 const RUN_OF_STAGE: u64 = 8_000;
+/// A run that is transposed, beside its bytes.
+const RUN: u64 = 250;
 /// A word of a matrix that is narrower than a vector.
 const WORD: u64 = 400;
 /// Rows or columns that are multiples of so many bytes apart fall into few sets of L1,
@@ -61,6 +63,9 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
             elements.checked_mul(byte)?.checked_add(STRETCH)?
         }
         op if strip.is_below_vectors(op, stores.tier) => elements.checked_mul(1_500)?,
+        BlockOp::Transpose { bits } if is_of_runs(bits) => {
+            elements.checked_mul(RUN)?.checked_add(bytes(bits)?)?
+        }
         BlockOp::Transpose { bits } => transposed(leaf, bits, bytes(bits)?, stores)?,
         BlockOp::InterleaveTranspose { ways, bits }
         | BlockOp::TransposeDeinterleave { ways, bits } => {
@@ -254,7 +259,11 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) {
             return keeps_lines(leaf, elements.stores);
         }
-        let width = if leaf.op == BlockOp::Copy { 1 } else { width };
+        let width = match leaf.op {
+            BlockOp::Copy => 1,
+            BlockOp::Transpose { bits } if is_of_runs(bits) => u64::from(bits / 8),
+            _ => width,
+        };
         let least = all(leaf).and_then(|n| n.checked_mul(width * BYTE * 3));
         cost_of(leaf, elements.stores) > least
     })

@@ -5,7 +5,7 @@
 //! are not there for whoever reads them next. docs/performance.md has the figures
 //! that the limits come from.
 
-use relayout_kernels::{BlockOp, Core, ROOM, Runs, Strip, WrittenColumns};
+use relayout_kernels::{BlockOp, Core, ROOM, Runs, Strip, WrittenColumns, is_of_runs};
 
 use super::hop::Rows;
 use crate::Tier;
@@ -65,6 +65,10 @@ const CROWDED_TRANSPOSES: u64 = 3 << 20;
 /// elements at multiples of a line.
 const CROWDED: usize = 2048;
 const CROWDED_PORTABLE: usize = LINE;
+
+/// Runs of more bytes are copied one by one where runs are stored, and where they are streamed.
+const MOST_OF_RUN: usize = 400;
+const MOST_OF_STREAMED_RUN: usize = 100;
 
 /// Padding of fewer bytes beside each other is not streamed, but for whole lines.
 const FILLS: usize = 256;
@@ -164,6 +168,13 @@ impl Stores {
         }
     }
 
+    /// Whether runs of so many bits, in rows and columns, are transposed rather than copied one by one.
+    pub(super) fn transposes_runs(self, bits: u32) -> bool {
+        let bytes = usize::try_from(bits / 8).unwrap_or(usize::MAX);
+        let most = if self.of_runs() { MOST_OF_STREAMED_RUN } else { MOST_OF_RUN };
+        bytes <= most
+    }
+
     /// Whether an op that streams leaves out some pages. Who asks for such stores
     /// gets them for all of them.
     pub(super) fn by_turns(self, op: BlockOp) -> bool {
@@ -210,7 +221,8 @@ impl Stores {
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let made = strip.columns_of_transpose(op);
         let are_lines = made.is_some_and(WrittenColumns::are_lines);
-        let limit = if !are_lines {
+        let are_runs = matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits));
+        let limit = if !are_lines || are_runs {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -228,9 +240,9 @@ impl Stores {
         let has_crowded_narrow = rows.max(columns) == 0
             && is_crowded(strip.column_stride)
             && !is_crowded(strip.row_stride);
-        let of_large = if has_ordinary || has_crowded_narrow {
+        let of_large = if (has_ordinary || has_crowded_narrow) && !are_runs {
             CROWDED_TRANSPOSES_OF_LARGE
-        } else if are_lines {
+        } else if are_lines && !are_runs {
             TRANSPOSES_OF_LARGE
         } else {
             TRANSPOSES_IN_PARTS_OF_LARGE
@@ -253,8 +265,7 @@ impl Stores {
     pub(super) fn streams(self, op: BlockOp, strip: &Strip) -> bool {
         match op {
             // Element by element, and never streamed.
-            BlockOp::Transpose { bits: 128 }
-            | BlockOp::Strided { .. }
+            BlockOp::Strided { .. }
             | BlockOp::Widen { .. }
             | BlockOp::Reverse { .. }
             | BlockOp::Bits { .. }
