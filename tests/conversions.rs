@@ -144,6 +144,7 @@ fn images_are_converted_on_the_way() {
         "bf16[2,17,130,3]{2,1,3,0:T(8,128)(2,1)}",
         "bf16[2,3,2,3]{2,1,0,3:T(8,128)(2,1)}",
         "bf16[2,1000,3]{1,0,2:T(2,128)(2,1)}",
+        "bf16[128,128,3]{2,0,1}",
     ] {
         let shape: Shape = shape(text);
         let count = shape.bounds().unwrap().iter().product();
@@ -152,8 +153,13 @@ fn images_are_converted_on_the_way() {
         oracle::pack(&shape, &image_host, &mut image).unwrap();
         for tier in Tier::available() {
             let builder = PlanBuilder::new().tier(tier).host(Host::dense().of(F32));
-            check_plan(&builder.pack(&shape).unwrap(), &host, &image);
-            check_plan(&builder.unpack(&shape).unwrap(), &image, &host);
+            let (pack, unpack) = (builder.pack(&shape).unwrap(), builder.unpack(&shape).unwrap());
+            assert!(
+                !pack.explain().parts.is_empty() && !unpack.explain().parts.is_empty(),
+                "by index: {text}"
+            );
+            check_plan(&pack, &host, &image);
+            check_plan(&unpack, &image, &host);
         }
     }
 }

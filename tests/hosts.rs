@@ -83,6 +83,7 @@ fn packed_host_arrays_have_kernels() {
         "pred[1024,4096]{1,0:T(32,128)(32,1)E(1)}",
         "pred[1024,4096]{1,0:T(8,128)(4,1)}",
         "u4[4096]{0:T(1024)(128)(8,1)E(4)}",
+        "s4[128,128,5]{2,0,1:E(4)}",
     ] {
         for order in [BitOrder::LeastFirst, BitOrder::MostFirst] {
             let builder = PlanBuilder::new().host(Host::dense().packed(order));

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use common::{Scoped, arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
-use relayout::{BitOrder, Host, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout::{BitOrder, BlockOp, Host, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
 use relayout_testing::{
     Buffer, Choices, another_layout, differential, element_mask, noise, roundtrip, small_shape,
 };
@@ -161,6 +161,34 @@ fn relayouts_of_tpu_programs() {
     for pair in lines("relayouts.txt") {
         let (from, to) = pair.split_once(" -> ").unwrap();
         Case::new(&reduced(&shape(from)), &reduced(&shape(to))).check_all();
+    }
+}
+
+/// Runs of some elements that are contiguous on both sides, in rows and columns: whole matrices, columns that follow each
+/// other, and tiles with rests.
+#[test]
+fn runs_that_stay_together() {
+    for text in [
+        "u8[40,37,3]{2,0,1}",
+        "u8[2,30,45,3]{3,1,2,0}",
+        "bf16[64,9,3]{2,0,1}",
+        "f32[20,300,3]{2,0,1}",
+        "c128[30,41]{0,1}",
+        "f32[64,50,8]{2,0,1}",
+        "bf16[3,70,5,20]{3,1,2,0}",
+        "s4[50,60,10]{2,0,1}",
+        "pred[300,260]{0,1:T(32,128)(32,1)}",
+        "u8[100,300]{0,1:T(24,8)(24,1)}",
+        "f32[9,700,25]{2,0,1}",
+    ] {
+        let case = Case::pack(&shape(text));
+        let plan = Plan::between(&case.from, &case.to).unwrap();
+        let explanation = plan.explain();
+        let is_of_runs =
+            |op| matches!(op, BlockOp::Transpose { bits } if !matches!(bits, 8 | 16 | 32 | 64));
+        assert!(explanation.parts.iter().any(|part| is_of_runs(part.op)), "{explanation}");
+        case.check_all();
+        Case::unpack(&shape(text)).check_all();
     }
 }
 

@@ -86,6 +86,7 @@ mod scalar;
 mod squeeze;
 mod transpose;
 mod transpose_runs;
+mod triples;
 mod turn;
 mod vector;
 mod walk;

@@ -21,9 +21,9 @@ use super::carry::CacheLines;
 use super::crowded::{L1_SETS, ROOM};
 use super::matrix::{Matrix, Panel};
 use super::places::Cursor;
-use super::vector::{LINE, PAGE, Vector};
+use super::vector::{LINE, Vector};
 use super::whole_lines::{Memory, WholeLines};
-use super::{Place, Strip, scalar};
+use super::{Place, Strip, scalar, triples};
 
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose) of elements of as many bytes as the strip says.
 pub(super) struct TransposeRuns<const STREAM: bool>;
@@ -31,16 +31,19 @@ pub(super) struct TransposeRuns<const STREAM: bool>;
 /// The longest piece.
 const MOST_OF_PIECE: usize = 32;
 
-/// So many bytes of a column are stored before those of the next one are, or more if that is few rows; and along each row so
-/// many are, until other rows are.
+/// So many bytes of a column are stored before those of the next one are, and along each row so many are, until other rows
+/// are. Of elements that a line has several of, and of what L2 holds, it is more of a column: otherwise prefetchers follow
+/// few rows. Where that is few rows, it is more as well.
 const STORED: usize = 512;
-const STORED_LONG: usize = 1024;
-const LONG_ROWS: usize = 16;
+const STORED_OF_SHORT: usize = 4096;
+const SHORT: usize = 16;
+const IN_L2: usize = 256 << 10;
+const STORED_OF_LONG: usize = 1024;
+const ROWS_OF_LONG: usize = 16;
 const ALONG: usize = 4096;
 
-/// But no more rows at a time than prefetchers follow pages of, and the table of their places has room for; and, of such
-/// as share few sets of L1, no more than this has room for, or a line has elements.
-const PAGES: usize = 32;
+/// But no more rows at a time than the table of their places has room for; and, of such as share few sets of L1, no more
+/// than this has room for, or a line has elements.
 const ROWS: usize = 256;
 
 /// So many bytes of a column are streamed at a time, and of each row so many are read meanwhile, but no more columns than
@@ -57,7 +60,7 @@ const PITCH: usize = STREAMED + 3 * LINE;
 const LONGEST: usize = STREAMED;
 
 /// So many rows ahead the source is fetched.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
 
 impl<const STREAM: bool> Algorithm for TransposeRuns<STREAM> {
     #[inline(always)]
@@ -132,16 +135,17 @@ impl MatrixOfRuns {
         source: *const u8,
         destination: *mut u8,
     ) {
+        if STREAM && self.width <= LONGEST && !self.has_short_columns() {
+            // SAFETY: by the contract of this function.
+            return unsafe { self.stream_all::<V, PIECE>(source, destination) };
+        }
         for (source, destination) in scalar::blocks(&self.matrix.others, source, destination) {
-            if !STREAM || self.width > LONGEST {
-                // SAFETY: one of the matrices.
-                unsafe { self.store::<PIECE>(source, destination) };
-            } else if self.has_short_columns() {
+            if STREAM && self.has_short_columns() {
                 // SAFETY: one of the matrices.
                 unsafe { self.stream_short_columns::<V, PIECE>(source, destination) };
             } else {
                 // SAFETY: one of the matrices.
-                unsafe { self.stream::<V, PIECE>(source, destination) };
+                unsafe { self.store::<V, PIECE>(source, destination) };
             }
         }
     }
@@ -164,11 +168,28 @@ impl MatrixOfRuns {
         count.min((self.matrix.columns - first).saturating_sub(beyond))
     }
 
+    /// How many of so many columns, from number `first` on, and of so many rows go as [`triples`].
+    #[inline(always)]
+    fn triples<V: Vector, const PIECE: usize>(
+        &self,
+        first: usize,
+        count: usize,
+        rows: usize,
+    ) -> (usize, usize) {
+        let is_even = self.matrix.row.is_even(self.matrix.rows);
+        // Nothing is compiled for pieces that no such element has.
+        if V::REACH == 0 || PIECE != triples::WIDTH + 1 || self.width != triples::WIDTH || !is_even
+        {
+            return (0, 0);
+        }
+        triples::whole_blocks::<V>((count, self.matrix.columns - first - count), rows)
+    }
+
     /// # Safety
     ///
-    /// A matrix is at these places.
+    /// A matrix is at these places. The CPU has `V`.
     #[inline(always)]
-    unsafe fn store<const PIECE: usize>(&self, source: *const u8, destination: *mut u8) {
+    unsafe fn store<V: Vector, const PIECE: usize>(&self, source: *const u8, destination: *mut u8) {
         let &MatrixOfRuns { width, matrix: Matrix { rows, columns, row, column, .. } } = self;
         let panel = self.panel();
         let mut places = [0; ROWS];
@@ -178,11 +199,32 @@ impl MatrixOfRuns {
             for first in (0..rows).step_by(panel.rows) {
                 let places = &mut places[..panel.rows.min(rows - first)];
                 row.places(1, first, places);
+                let turned = self.triples::<V, PIECE>(first_column, count, places.len());
+                if turned.0 > 0 && turned.1 > 0 {
+                    let mut to = Cursor::at(column, first_column);
+                    for block in 0..turned.0 / triples::COLUMNS {
+                        let number = first_column + block * triples::COLUMNS;
+                        let columns: [*mut u8; triples::COLUMNS] = std::array::from_fn(|_| {
+                            let start =
+                                destination.wrapping_add(to.place).wrapping_add(first * width);
+                            to.next(column);
+                            start
+                        });
+                        for at in (0..turned.1).step_by(triples::rows::<V>()) {
+                            let from = source.wrapping_add(places[at]).wrapping_add(number * width);
+                            let columns = columns.map(|start| start.wrapping_add(at * width));
+                            // SAFETY: a block, with what has to be behind it.
+                            unsafe { triples::turn::<V>(from, row.stride, columns) };
+                        }
+                    }
+                }
                 let mut to = Cursor::at(column, first_column);
                 for number in 0..count {
+                    let done = if number < turned.0 { turned.1 } else { 0 };
+                    let places = &places[done..];
                     let source = source.wrapping_add((first_column + number) * width);
                     let destination =
-                        destination.wrapping_add(to.place).wrapping_add(first * width);
+                        destination.wrapping_add(to.place).wrapping_add((first + done) * width);
                     let has_pieces = number < with_pieces;
                     // SAFETY: some rows of one of the columns.
                     unsafe {
@@ -197,11 +239,11 @@ impl MatrixOfRuns {
     /// What is stored before the next rows are.
     #[inline(always)]
     fn panel(&self) -> Panel {
-        let Matrix { row, .. } = self.matrix;
-        let of_pages = (PAGES * PAGE).checked_div(row.stride.cast_signed().unsigned_abs());
-        let most = of_pages.unwrap_or(ROWS).clamp(PAGES, ROWS);
-        let long = (STORED_LONG / self.width).min(LONG_ROWS);
-        let mut rows = (STORED / self.width).max(long).clamp(1, most);
+        let Matrix { rows, columns, row, .. } = self.matrix;
+        let is_small = rows.saturating_mul(columns).saturating_mul(self.width) <= IN_L2;
+        let stored = if self.width <= SHORT || is_small { STORED_OF_SHORT } else { STORED };
+        let long = (STORED_OF_LONG / self.width).min(ROWS_OF_LONG);
+        let mut rows = (stored / self.width).max(long).clamp(1, ROWS);
         let least = (LINE / self.width).max(ROOM);
         while rows > least && row.crowd(rows, L1_SETS) > ROOM {
             rows = (rows / 2).max(least);
@@ -239,26 +281,47 @@ impl MatrixOfRuns {
         unsafe { lines.finish::<V>() };
     }
 
+    /// Streams all matrices of the strip.
+    ///
     /// # Safety
     ///
-    /// A matrix is at these places, of elements of [`LONGEST`] bytes at most. The CPU has `V`.
+    /// As [`transpose`](MatrixOfRuns::transpose), of elements of [`LONGEST`] bytes at most.
     #[inline(always)]
-    unsafe fn stream<V: Vector, const PIECE: usize>(
+    unsafe fn stream_all<V: Vector, const PIECE: usize>(
         &self,
         source: *const u8,
         destination: *mut u8,
     ) {
         const { assert!(PIECE <= MOST_OF_PIECE && MOST_OF_PIECE <= LINE, "there is room for one") };
-        let &MatrixOfRuns { width, matrix: Matrix { rows, columns, row, column, .. } } = self;
-        let panel = Panel {
-            rows: (STREAMED / width).max(1),
-            columns: (READ_FOR_STREAMING / width).clamp(1, COLUMNS),
-        };
         let mut memory = CacheLines([[0; LINE]; COLUMNS * PITCH / LINE]);
         let memory = (&raw mut memory).cast::<u8>();
         let mut lines: [WholeLines; COLUMNS] =
             std::array::from_fn(|i| WholeLines::at(memory.wrapping_add(i * PITCH)));
         let mut made = [memory; COLUMNS];
+        for (source, destination) in scalar::blocks(&self.matrix.others, source, destination) {
+            // SAFETY: one of the matrices; the memory of each column has been written.
+            unsafe { self.stream::<V, PIECE>(source, destination, &mut lines, &mut made) };
+        }
+    }
+
+    /// Streams one of them, each column made in the memory of its own lines, where its next row is `made`.
+    ///
+    /// # Safety
+    ///
+    /// It is at these places. Memory of [`PITCH`] bytes is that of each column, and has been written. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn stream<V: Vector, const PIECE: usize>(
+        &self,
+        source: *const u8,
+        destination: *mut u8,
+        lines: &mut [WholeLines; COLUMNS],
+        made: &mut [*mut u8; COLUMNS],
+    ) {
+        let &MatrixOfRuns { width, matrix: Matrix { rows, columns, row, column, .. } } = self;
+        let panel = Panel {
+            rows: (STREAMED / width).max(1),
+            columns: (READ_FOR_STREAMING / width).clamp(1, COLUMNS),
+        };
         for first_column in (0..columns).step_by(panel.columns) {
             let count = panel.columns.min(columns - first_column);
             let with_pieces = self.with_pieces::<PIECE>(first_column, count);
@@ -273,8 +336,10 @@ impl MatrixOfRuns {
                     *made = unsafe { lines.room::<V>(destination.wrapping_add(to.place)) };
                     to.next(column);
                 }
-                let (mut from, mut ahead) =
-                    (Cursor::at(row, first), Cursor::at(row, first + AHEAD));
+                let turned = self.triples::<V, PIECE>(first_column, count, count_of_rows);
+                let tall = triples::rows::<V>();
+                let mut from = Cursor::at(row, first);
+                let mut ahead = Cursor::at(row, first + AHEAD);
                 for number in 0..count_of_rows {
                     let next = source.wrapping_add(ahead.place);
                     for at in (0..count * width).step_by(LINE) {
@@ -282,9 +347,20 @@ impl MatrixOfRuns {
                     }
                     V::prefetch::<1>(next.wrapping_add(count * width - 1));
                     let source = source.wrapping_add(from.place);
+                    if number < turned.1 && number.is_multiple_of(tall) {
+                        let blocks = made[..turned.0].as_chunks::<{ triples::COLUMNS }>().0;
+                        for (block, columns) in blocks.iter().enumerate() {
+                            let from = source.wrapping_add(block * triples::COLUMNS * width);
+                            let columns = columns.map(|start| start.wrapping_add(number * width));
+                            // SAFETY: a block, with what has to be behind it.
+                            unsafe { triples::turn::<V>(from, row.stride, columns) };
+                        }
+                    }
+                    let done = if number < turned.1 { turned.0 } else { 0 };
+                    let (source, made) = (source.wrapping_add(done * width), &made[done..]);
                     // SAFETY: a row of the columns, to memory that has room for it and a piece.
                     unsafe {
-                        make_row::<PIECE>(width, with_pieces, source, made, number * width);
+                        make_row::<PIECE>(width, with_pieces - done, source, made, number * width);
                     };
                     from.next(row);
                     ahead.next(row);

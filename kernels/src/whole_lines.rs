@@ -52,7 +52,8 @@ impl WholeLines {
         Self::at(memory.as_mut_ptr().cast())
     }
 
-    /// The same for memory of [`BESIDE`] bytes more than are made at once, from where a line begins.
+    /// The same for memory of [`BESIDE`] bytes more than are made at once, from where a line begins; or of two lines more,
+    /// if there are [few](WholeLines::made_few) each time.
     #[inline(always)]
     pub(super) fn at(memory: *mut u8) -> Self {
         Self { memory, filled: 0, others: 0, line: std::ptr::null_mut() }

@@ -205,7 +205,9 @@ fn leaves(
         BlockOp::Transpose { .. }
         | BlockOp::GatherTranspose { .. }
         | BlockOp::TransposeScatter { .. } => {
-            if let BlockOp::Transpose { bits } = block.op {
+            if let BlockOp::Transpose { bits } = block.op
+                && is_of_runs(bits)
+            {
                 strip.element_bytes = usize::try_from(bits / 8).ok()?;
             }
             strip.row_stride = step(rows?.source)?;
@@ -524,7 +526,8 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
 /// Runs of so many bits, of which one loop is contiguous in the source and another one in the destination.
 fn transpose_of_runs(loops: &mut Vec<Loop>, run: u64, elements: &Elements) -> Option<Block> {
     let bits = u32::try_from(run).ok().filter(|&bits| is_of_runs(bits))?;
-    if !elements.stores.transposes_runs(bits) {
+    // Of what is staged there is little at a time, which need not have a block of such.
+    if elements.is_staged || !elements.stores.transposes_runs(bits) {
         return None;
     }
     let s = loops.iter().position(|l| l.source == run)?;
@@ -1027,10 +1030,17 @@ mod tests {
             (leaves[0].op.to_string(), leaves[0].strip.element_bytes)
         };
         let stored = elements(8, 8).stores;
-        for (run, op) in [(3, "transpose24"), (8, "transpose64"), (12, "transpose96")] {
+        for (run, op) in [(3, "transpose24"), (12, "transpose96"), (16, "transpose128")] {
             assert_eq!(of(run, stored), (op.to_owned(), usize::try_from(run).unwrap()));
         }
-        assert_eq!(of(16, stored).0, "transpose128");
+        // Words have kernels of their own.
+        assert_eq!(of(8, stored), ("transpose64".to_owned(), 0));
+        // What is staged has little at a time, of which a transpose would want more.
+        let loops = [(3, 8, 8), (50, 24, 60 * 24), (60, 50 * 24, 24)];
+        let loops = loops.map(|(n, s, d)| Loop::new(n, s, d)).to_vec();
+        let staged = Elements { is_staged: true, ..elements(8, 8) };
+        let leaves = data(Nest { source: 0, destination: 0, loops }, &staged).unwrap();
+        assert_eq!(leaves[0].op.to_string(), "copy");
         // As long as there is something to gain, which is less where they are streamed.
         let streamed = Stores { asked: Some(true), ..stored };
         assert_eq!((&*of(400, stored).0, &*of(401, stored).0), ("transpose3200", "copy"));

@@ -168,10 +168,16 @@ impl Stores {
         }
     }
 
+    /// Whether transposes are streamed whose columns are made in memory first.
+    fn of_parts(self) -> bool {
+        let are_many = self.both_bytes >= TRANSPOSES_IN_PARTS;
+        self.asked.unwrap_or(are_many && !self.is_kept(TRANSPOSES_IN_PARTS_OF_LARGE))
+    }
+
     /// Whether runs of so many bits, in rows and columns, are transposed rather than copied one by one.
     pub(super) fn transposes_runs(self, bits: u32) -> bool {
         let bytes = usize::try_from(bits / 8).unwrap_or(usize::MAX);
-        let most = if self.of_runs() { MOST_OF_STREAMED_RUN } else { MOST_OF_RUN };
+        let most = if self.of_parts() { MOST_OF_STREAMED_RUN } else { MOST_OF_RUN };
         bytes <= most
     }
 
@@ -221,8 +227,11 @@ impl Stores {
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let made = strip.columns_of_transpose(op);
         let are_lines = made.is_some_and(WrittenColumns::are_lines);
-        let are_runs = matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits));
-        let limit = if !are_lines || are_runs {
+        let is_loose = made.is_some_and(|columns| columns.are_loose(LOOSE));
+        if matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits)) {
+            return self.of_parts() && (self.asked.is_some() || !is_loose);
+        }
+        let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
             CROWDED_TRANSPOSES
@@ -240,18 +249,15 @@ impl Stores {
         let has_crowded_narrow = rows.max(columns) == 0
             && is_crowded(strip.column_stride)
             && !is_crowded(strip.row_stride);
-        let of_large = if (has_ordinary || has_crowded_narrow) && !are_runs {
+        let of_large = if has_ordinary || has_crowded_narrow {
             CROWDED_TRANSPOSES_OF_LARGE
-        } else if are_lines && !are_runs {
+        } else if are_lines {
             TRANSPOSES_OF_LARGE
         } else {
             TRANSPOSES_IN_PARTS_OF_LARGE
         };
-        self.asked.unwrap_or_else(|| {
-            self.both_bytes >= limit
-                && !self.is_kept(of_large)
-                && !made.is_some_and(|columns| columns.are_loose(LOOSE))
-        })
+        self.asked
+            .unwrap_or_else(|| self.both_bytes >= limit && !self.is_kept(of_large) && !is_loose)
     }
 
     /// Whether the squares of a transpose that is not streamed are visited
