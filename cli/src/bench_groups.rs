@@ -17,6 +17,8 @@ pub(crate) enum Group {
     TiledToTiled,
     /// Plain permutations of dimensions
     Permute,
+    /// Runs of few elements that stay together while what is around them is swapped
+    Runs,
     /// Arrays of few columns
     Narrow,
     /// Words of one dimension, where another one is contiguous in host memory
@@ -99,6 +101,18 @@ impl Group {
                 "u8[256,256,256] -> u8[256,256,256]{1,0,2}",
                 "u8[256,256,256] -> u8[256,256,256]{0,1,2}",
                 "u8[64,224,224,3] -> u8[64,224,224,3]{0,3,2,1}",
+            ],
+            Group::Runs => &[
+                "u8[300,300,3]{2,0,1}",
+                "f32[90,90,8]{2,0,1}",
+                "u8[1672,1672,3]{2,0,1}",
+                "f32[836,836,3]{2,0,1}",
+                "f32[512,512,8]{2,0,1}",
+                "u8[64,1080,1920,3]{3,1,2,0}",
+                "f32[4729,4729,3]{2,0,1}",
+                "c128[4096,4096]{0,1}",
+                "bf16[32,65536,40]{2,0,1}",
+                "pred[16384,16384]{0,1:T(32,128)(32,1)}",
             ],
             Group::Narrow => &[
                 "f32[262144,1]{1,0:T(8,128)}",

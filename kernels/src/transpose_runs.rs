@@ -245,7 +245,10 @@ impl MatrixOfRuns {
         let long = (STORED_OF_LONG / self.width).min(ROWS_OF_LONG);
         let mut rows = (stored / self.width).max(long).clamp(1, ROWS);
         let least = (LINE / self.width).max(ROOM);
-        while rows > least && row.crowd(rows, L1_SETS) > ROOM {
+        // Rows that are nearly as far apart as sets go round fall into the next sets little by little.
+        let beside = (row.stride.wrapping_add(L1_SETS / 2) % L1_SETS).abs_diff(L1_SETS / 2);
+        let crowd = |rows: usize| row.crowd(rows, L1_SETS).max(rows / (rows * beside / LINE + 1));
+        while rows > least && crowd(rows) > ROOM {
             rows = (rows / 2).max(least);
         }
         Panel { rows, columns: (ALONG / self.width).max(1) }
