@@ -137,14 +137,18 @@ fn numbers_are_converted_on_the_way() {
     }
 }
 
-/// Images of few channels, whose rows are matrices without conversions.
+/// Images of few channels, whose rows are matrices without conversions, and swapped arrays of which a stage holds little.
 #[test]
-fn images_are_converted_on_the_way() {
+fn images_and_swapped_arrays_are_converted_on_the_way() {
     for text in [
         "bf16[2,17,130,3]{2,1,3,0:T(8,128)(2,1)}",
         "bf16[2,3,2,3]{2,1,0,3:T(8,128)(2,1)}",
         "bf16[2,1000,3]{1,0,2:T(2,128)(2,1)}",
         "bf16[128,128,3]{2,0,1}",
+        "bf16[128,128]{0,1}",
+        "bf16[300,1000]{0,1:T(8,128)(2,1)}",
+        "bf16[128,128,4]{2,0,1}",
+        "bf16[128,128,8]{2,0,1}",
     ] {
         let shape: Shape = shape(text);
         let count = shape.bounds().unwrap().iter().product();
@@ -160,6 +164,26 @@ fn images_are_converted_on_the_way() {
             );
             check_plan(&pack, &host, &image);
             check_plan(&unpack, &image, &host);
+        }
+    }
+}
+
+/// A stage holds a little of any array, so that none goes element by element.
+#[test]
+fn swapped_arrays_that_are_converted_have_kernels() {
+    for (text, host) in [
+        ("bf16[1000,1000]{0,1}", F32),
+        ("bf16[100,200,300]{1,0,2:T(8,128)}", F32),
+        ("bf16[1000,1000]{0,1:T(2,128)(2,1)}", F32),
+        ("f32[1000,1000]{0,1}", F64),
+        ("f32[100,200,300]{0,2,1:T(8,128)}", F64),
+        ("f32[1000,1000]{0,1}", Bf16),
+        ("s8[300,4000]{0,1}", S32),
+        ("f64[300,400]{0,1}", F32),
+    ] {
+        let builder = PlanBuilder::new().host(Host::dense().of(host));
+        for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
+            assert!(!plan.unwrap().explain().parts.is_empty(), "by index: {text} of {host:?}");
         }
     }
 }

@@ -37,10 +37,13 @@ impl Along {
     pub(super) fn least(self, leaf: &Leaf) -> usize {
         match (self, leaf.op) {
             (Along::Lines | Along::Blocks, _) => 1,
+            // A line of each, or some of them: so little fits into the scratch memory of any stage.
+            (Along::Rows | Along::Columns, BlockOp::Transpose { bits }) => {
+                usize::try_from(512 / bits.max(1)).map_or(16, |elements| elements.clamp(16, 64))
+            }
             (
                 Along::Rows,
-                BlockOp::Transpose { .. }
-                | BlockOp::GatherTranspose { .. }
+                BlockOp::GatherTranspose { .. }
                 | BlockOp::NarrowTranspose { .. }
                 | BlockOp::TransposeWiden { .. },
             ) => 64,
