@@ -170,6 +170,7 @@ fn relayouts_of_tpu_programs() {
 fn runs_that_stay_together() {
     for text in [
         "u8[40,37,3]{2,0,1}",
+        "u8[20,1400,3]{2,0,1}",
         "u8[2,30,45,3]{3,1,2,0}",
         "bf16[64,9,3]{2,0,1}",
         "f32[20,300,3]{2,0,1}",

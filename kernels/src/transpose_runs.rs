@@ -2,7 +2,7 @@
 //!
 //! Where an element has less than a *piece*, as many bytes as are moved at once, a whole piece is read and written for it:
 //! the next element of the column goes over what is too much. The last ones of a column are moved as exactly as they are, and
-//! so are those behind which the source may end.
+//! so are those behind which the source may end. Elements of three bytes go as [`triples`] where there is a shuffle.
 //!
 //! Within the caches that goes from place to place, column by column of a panel. What is streamed is made in memory
 //! that L1 holds, row by row, as whole lines go from there to their columns:

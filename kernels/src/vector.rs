@@ -128,7 +128,7 @@ pub(super) trait Vector: Copy {
         unsafe { Self::load(first) }
     }
 
-    /// Stores the first `count` bytes of each 16 to such places.
+    /// Stores the first `count` bytes of each 16 to such places, one after the other: where they overlap, later ones stay.
     ///
     /// # Safety
     ///
