@@ -66,7 +66,6 @@ fn as_transpose(leaf: &Leaf, like: &Leaf, width: usize) -> Option<Leaf> {
         (BlockOp::Strided { bits }, BlockOp::Transpose { bits: like_bits })
             if bits == like_bits =>
         {
-            strip.element_bytes = like.strip.element_bytes;
             let strides = (strip.row_stride, strip.column_stride);
             if strides == (like.strip.row_stride, width) {
                 (strip.rows, strip.columns) = (strip.columns, 1);
