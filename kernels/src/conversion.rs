@@ -165,7 +165,7 @@ conversions! {
 
 #[inline(always)]
 fn is_nan(bits: u32) -> bool {
-    bits & 0x7fff_ffff > 0x7f80_0000
+    f32::from_bits(bits).is_nan()
 }
 
 #[inline(always)]

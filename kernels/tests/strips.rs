@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code, reason = "calls of kernels")]
 
-use relayout_kernels::{BlockOp, Core, Place, Run, Strip, Tier, fence, kernel};
+use relayout_kernels::{BlockOp, Conversion, Core, Place, Run, Strip, Tier, fence, kernel};
 use relayout_testing::{Buffer, noise};
 
 /// Bytes of a line of cache.
@@ -290,6 +290,29 @@ impl Random {
             row_stride,
             columns,
             column_stride,
+            ..self.hints(lines, blocks)
+        }
+    }
+
+    /// Of a conversion, from numbers of so many bytes to others: few and many in a run, next to each other or apart.
+    fn numbers(&mut self, (from, to): (usize, usize)) -> Strip {
+        let most = self.pick(&[9, 33, 70, 300, 3000]);
+        let columns = 1 + self.below(most);
+        let room = (MOST / (8 * columns)).max(1);
+        let lines = 1 + self.below(room.min(3));
+        let blocks = 1 + self.below((room / lines).min(40));
+        let [source_line, source_step] = self.nest(columns * from, from, [lines, blocks]);
+        let pad = if self.one_in(3) { self.below(200) } else { 0 };
+        let [destination_line, destination_step] =
+            self.nest(columns * to + pad, to, [lines, blocks]);
+        Strip {
+            source_line,
+            destination_line,
+            source_step,
+            destination_step,
+            columns,
+            pad,
+            next: self.pick(&[0, columns * from, 1 << 20]),
             ..self.hints(lines, blocks)
         }
     }
@@ -881,6 +904,33 @@ fn transposes_of_runs_are_the_same() {
             };
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("split runs {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Conversions of any bits: lots of numbers and fewer, the last ones with some before them, from where lines begin and
+/// from elsewhere.
+#[test]
+fn conversions_are_the_same() {
+    let mut random = Random(20);
+    for (conversion, widths) in [
+        (Conversion::F32ToBf16, (4, 2)),
+        (Conversion::Bf16ToF32, (2, 4)),
+        (Conversion::F32ToF16, (4, 2)),
+        (Conversion::F16ToF32, (2, 4)),
+        (Conversion::F64ToF32, (8, 4)),
+        (Conversion::F64ToF32Rest, (8, 4)),
+        (Conversion::F32ToF64, (4, 8)),
+        (Conversion::F32ToF8e4m3fn, (4, 1)),
+        (Conversion::F32ToF8e5m2, (4, 1)),
+        (Conversion::S32ToS8, (4, 1)),
+        (Conversion::S8ToS32, (1, 4)),
+    ] {
+        let op = BlockOp::Convert { conversion };
+        for number in 0..60 {
+            let strip = random.numbers(widths);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
+            check(&mut random, &format!("conversion {number}"), op, strip, places);
         }
     }
 }
