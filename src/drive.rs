@@ -272,9 +272,17 @@ impl Buffers<'_> {
     /// Brings what a stage reads into scratch memory.
     fn bring(&mut self, stage: &Stage, source: u64) {
         let Some(run) = stage.run else { return };
-        for (at, in_scratch) in stage.blocks_from(source) {
+        for (at, in_scratch) in stage.calls_from(source) {
             if stage.is_on_bytes(at) {
-                let strip = stage.strip(bytes_of(stage.rows.array), stage.rows.scratch);
+                let strip = Strip {
+                    source_line: bytes_of(stage.blocks.array),
+                    destination_line: stage.blocks.scratch,
+                    source_step: bytes_of(stage.rows.array),
+                    destination_step: stage.rows.scratch,
+                    // Behind its runs is mostly what comes next.
+                    next: stage.run_bytes(),
+                    ..stage.strip()
+                };
                 self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
                 continue;
             }
@@ -297,9 +305,15 @@ impl Buffers<'_> {
             }
             _ => true,
         };
-        for (at, in_scratch) in stage.blocks_from(destination) {
+        for (at, in_scratch) in stage.calls_from(destination) {
             if ends_whole && stage.is_on_bytes(at) {
-                let strip = stage.strip(stage.rows.scratch, bytes_of(stage.rows.array));
+                let strip = Strip {
+                    source_line: stage.blocks.scratch,
+                    destination_line: bytes_of(stage.blocks.array),
+                    source_step: stage.rows.scratch,
+                    destination_step: bytes_of(stage.rows.array),
+                    ..stage.strip()
+                };
                 self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
                 continue;
             }
@@ -346,33 +360,47 @@ impl Buffers<'_> {
 }
 
 impl Stage {
-    /// Where the blocks begin: the bit in the array, and the byte in scratch memory.
-    fn blocks_from(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
+    /// How many blocks of a line are done in one call: those that begin at the same bit of a byte.
+    fn blocks_of_call(&self) -> usize {
+        if self.blocks.array.is_multiple_of(8) { self.blocks.count } else { 1 }
+    }
+
+    /// Where the blocks of each call begin: the bit in the array, and the byte in scratch memory.
+    fn calls_from(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
         let (lines, blocks) = (self.lines, self.blocks);
+        let of_call = self.blocks_of_call().max(1);
         (0..lines.count).flat_map(move |line| {
             let (at, in_scratch) = lines.step(start, 0, line);
-            (0..blocks.count).map(move |block| blocks.step(at, in_scratch, block))
+            let firsts = (0..blocks.count).step_by(of_call);
+            firsts.map(move |block| blocks.step(at, in_scratch, block))
         })
     }
 
-    /// Where the rows of a block begin.
+    /// Where the rows of the blocks of a call begin.
     fn rows_from(&self, at: u64, in_scratch: usize) -> impl Iterator<Item = (u64, usize)> {
-        let rows = self.rows;
-        (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
+        let (blocks, rows) = (self.blocks, self.rows);
+        (0..self.blocks_of_call()).flat_map(move |block| {
+            let (at, in_scratch) = blocks.step(at, in_scratch, block);
+            (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
+        })
     }
 
-    /// Whether all rows of a block begin at whole bytes.
+    /// Whether all rows of the blocks of a call begin at whole bytes.
     fn is_on_bytes(&self, at: u64) -> bool {
         at.is_multiple_of(8) && self.rows.array.is_multiple_of(8)
     }
 
-    /// The strip of a block whose rows are so many bytes apart.
-    fn strip(&self, source_step: usize, destination_step: usize) -> Strip {
+    /// Whole bytes of a run in the array.
+    fn run_bytes(&self) -> usize {
+        let bits = wide(self.elements).wrapping_mul(self.array_bits.into());
+        usize::try_from(bits / 8).unwrap_or(usize::MAX)
+    }
+
+    /// The strip of a call, without its steps: a line of each block, a block of each row.
+    fn strip(&self) -> Strip {
         Strip {
-            lines: 1,
+            lines: self.blocks_of_call(),
             blocks: self.rows.count,
-            source_step,
-            destination_step,
             rows: 1,
             columns: self.elements,
             ..Strip::default()

@@ -149,6 +149,24 @@ fn images_and_swapped_arrays_are_converted_on_the_way() {
         "bf16[300,1000]{0,1:T(8,128)(2,1)}",
         "bf16[128,128,4]{2,0,1}",
         "bf16[128,128,8]{2,0,1}",
+        // Words of several rows of pixels, whole ones and parts, and rows that have no room in a stage.
+        "bf16[2,34,150,3]{2,1,3,0:T(8,128)(2,1)}",
+        "bf16[33,150,4]{1,0,2:T(8,128)(2,1)}",
+        "bf16[9,1500,8]{1,0,2:T(8,128)(2,1)}",
+        // Pixels of images side by side.
+        "bf16[64,20,9,3]{0,2,3,1:T(8,128)(2,1)}",
+        // Runs in rows and columns, short and long ones, and such as have no room but for one.
+        "bf16[70,50,3]{2,0,1}",
+        "bf16[65,100,16]{2,0,1}",
+        "bf16[9,7,3,33]{3,0,2,1}",
+        "bf16[5,70,190]{2,0,1}",
+        // Rows of few elements that follow each other, and such as do not.
+        "bf16[300,50,3]{1,0,2}",
+        "bf16[50,3,300]{2,1,0:T(8,128)(2,1)}",
+        // Blocks that make lines, and words that are exchanged with those of other rows.
+        "bf16[16,128,5,7]{1,0,2,3:T(8,128)(2,1)}",
+        "bf16[4,300,5,7]{0,1,2,3}",
+        "bf16[2,5000,2]{0,1,2}",
     ] {
         let shape: Shape = shape(text);
         let count = shape.bounds().unwrap().iter().product();
@@ -184,6 +202,64 @@ fn swapped_arrays_that_are_converted_have_kernels() {
         let builder = PlanBuilder::new().host(Host::dense().of(host));
         for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
             assert!(!plan.unwrap().explain().parts.is_empty(), "by index: {text} of {host:?}");
+        }
+    }
+}
+
+/// What is only copied otherwise is converted on its way, without scratch memory: whole arrays, rows of tiles with
+/// padding behind them, runs of permuted arrays. Short runs that follow each other are converted as one.
+#[test]
+fn runs_are_converted_without_scratch_memory() {
+    let scratch = |text: &str, host: ElementType| {
+        let builder = PlanBuilder::new().host(Host::dense().of(host));
+        [builder.pack(&shape(text)), builder.unpack(&shape(text))].map(|plan| {
+            let parts = plan.unwrap().explain().parts;
+            assert!(!parts.is_empty(), "by index: {text}");
+            parts.iter().map(|part| part.scratch_bytes).max()
+        })
+    };
+    for (text, host) in [
+        ("bf16[300,500]{1,0}", F32),
+        ("f32[40,128]{1,0:T(8,128)}", Bf16),
+        ("f32[40,100]{1,0:T(8,128)}", F64),
+        ("f32[40,50,600]{2,0,1}", Bf16),
+        ("s32[40,500]{1,0:T(8,128)}", S8),
+    ] {
+        assert_eq!(scratch(text, host), [Some(0); 2], "{text}");
+    }
+    let short = scratch("f32[300,3]{1,0:T(8,128)}", F64);
+    assert!(short.iter().all(|&bytes| bytes > Some(0)), "{short:?}");
+}
+
+/// Stages of transposes have room for long runs on both sides, through blocks that follow each other in the host array.
+#[test]
+fn swapped_arrays_are_converted_by_long_runs() {
+    for text in ["bf16[2000,1000]{0,1:T(8,128)(2,1)}", "s8[2000,1000]{0,1:T(8,128)(4,1)}"] {
+        let host = if text.starts_with("s8") { S32 } else { F32 };
+        let builder = PlanBuilder::new().host(Host::dense().of(host));
+        for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
+            let explanation = plan.unwrap().explain();
+            let mut parts = explanation.parts.iter();
+            let is_long = parts.any(|p| p.scratch_bytes == 16 << 10 && p.blocks.extent >= 16);
+            assert!(is_long, "{explanation}");
+        }
+    }
+}
+
+/// A staged side that goes on by lines leaves the blocks to the other side, where these make lines of short runs.
+#[test]
+fn stages_leave_blocks_to_the_side_that_needs_them() {
+    for (text, host) in [
+        ("bf16[16,128,5,7]{1,0,2,3:T(8,128)(2,1)}", F32),
+        ("bf16[4,300,5,7]{0,1,2,3}", F32),
+        ("bf16[2,5000,2]{0,1,2}", F32),
+        ("s8[4,5000,4]{0,1,2}", S32),
+    ] {
+        let builder = PlanBuilder::new().host(Host::dense().of(host));
+        for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
+            let explanation = plan.unwrap().explain();
+            assert!(!explanation.parts.is_empty(), "by index: {text}");
+            assert!(explanation.parts.iter().all(|part| part.slow.is_none()), "{explanation}");
         }
     }
 }

@@ -97,6 +97,58 @@ fn packed_host_arrays_have_kernels() {
     }
 }
 
+/// Packed arrays whose rows are short and follow each other, end within a byte, or stay together while what is around them
+/// is swapped; and rows of pixels that are words with those of other rows.
+#[test]
+fn packed_arrays_of_short_rows_are_right() {
+    for text in [
+        "s4[7,13]{0,1:E(4)}",
+        "s4[70,7,3]{1,0,2:E(4)}",
+        "u4[70,50,6]{2,0,1:E(4)}",
+        "s4[5,34,150,3]{2,1,3,0:T(8,128)(4,1)}",
+        "s4[34,150,4]{1,0,2:T(8,128)(8,1)E(4)}",
+        "s2[70,50,6]{2,0,1:E(2)}",
+        "s2[300,41]{0,1:T(16,128)(16,1)E(2)}",
+        "pred[70,50,5]{2,0,1:E(1)}",
+        "pred[300,41]{0,1:T(32,128)(32,1)E(1)}",
+        "pred[64,20,9,3]{0,2,3,1:T(8,128)(4,1)}",
+    ] {
+        let shape = shape(text);
+        let bits = match &text[..2] {
+            "pr" => 1,
+            "s2" => 2,
+            _ => 4,
+        };
+        let count = usize::try_from(shape.bounds().unwrap().iter().product::<u64>()).unwrap();
+        let elements: Vec<u8> =
+            noise(count as u64, 5).into_iter().map(|byte| byte & ((1 << bits) - 1)).collect();
+        let mut image = vec![0xee; usize::try_from(shape.sizes().unwrap().image_bytes).unwrap()];
+        oracle::pack(&shape, &elements, &mut image).unwrap();
+        for order in [BitOrder::LeastFirst, BitOrder::MostFirst] {
+            let mut packed = vec![0; (count * bits).div_ceil(8)];
+            for (i, element) in elements.iter().enumerate() {
+                let at = i * bits;
+                let shift = match order {
+                    BitOrder::LeastFirst => at % 8,
+                    BitOrder::MostFirst => 8 - bits - at % 8,
+                };
+                packed[at / 8] |= element << shift;
+            }
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).host(Host::dense().packed(order));
+                let pack = builder.pack(&shape).unwrap();
+                let mut made = vec![0xee; image.len()];
+                pack.run(&packed, &mut made).unwrap();
+                assert!(made == image, "{order:?} {}", pack.explain());
+                let unpack = builder.unpack(&shape).unwrap();
+                let mut back = vec![0; packed.len()];
+                unpack.run(&image, &mut back).unwrap();
+                assert!(back == packed, "{order:?} {}", unpack.explain());
+            }
+        }
+    }
+}
+
 /// Rows of a TPU's words are turned as they are read or written, in either bit order: not in memory
 /// before or behind that.
 #[test]

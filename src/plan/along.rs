@@ -1,6 +1,6 @@
 //! A kernel call in smaller ones: fewer lines, blocks, rows or columns at a time.
 
-use relayout_kernels::BlockOp;
+use relayout_kernels::{BlockOp, is_of_runs};
 
 use super::choose::{Leaf, WORD_BITS, lots};
 use super::nest::Loop;
@@ -37,7 +37,9 @@ impl Along {
     pub(super) fn least(self, leaf: &Leaf) -> usize {
         match (self, leaf.op) {
             (Along::Lines | Along::Blocks, _) => 1,
-            // A line of each, or some of them: so little fits into the scratch memory of any stage.
+            // Some runs fit into the scratch memory of any stage, or one does.
+            (Along::Rows | Along::Columns, BlockOp::Transpose { bits }) if is_of_runs(bits) => 1,
+            // A line of each, or some of them: so little fits as well.
             (Along::Rows | Along::Columns, BlockOp::Transpose { bits }) => {
                 usize::try_from(512 / bits.max(1)).map_or(16, |elements| elements.clamp(16, 64))
             }

@@ -39,8 +39,8 @@ pub(super) struct Elements {
     pub(super) stores: Stores,
     /// The nest is all there is to do.
     pub(super) alone: bool,
-    /// A side is staged, which knows no rows that are matrices.
-    pub(super) is_staged: bool,
+    /// Whether there may be ops whose rows no call cuts: matrices, and words of several rows.
+    pub(super) has_matrices: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
 }
@@ -504,14 +504,16 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
         }
     };
     let (along_source, along_destination) = (loops[s], loops[d]);
-    if let Some(block) = words_of_others(loops, bits, s, d) {
+    if elements.has_matrices
+        && let Some(block) = words_of_others(loops, bits, s, d)
+    {
         return Some(block);
     }
     if let Some(block) = words_of_rows(loops, bits, source, (s, d), elements) {
         return Some(block);
     }
     if elements.stores.tier.shuffles()
-        && !elements.is_staged
+        && elements.has_matrices
         && s != d
         && let Some(block) =
             dense_words(loops, bits, s, d).or_else(|| words_of_pixels(loops, bits, s, d))
@@ -526,8 +528,7 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
 /// Runs of so many bits, of which one loop is contiguous in the source and another one in the destination.
 fn transpose_of_runs(loops: &mut Vec<Loop>, run: u64, elements: &Elements) -> Option<Block> {
     let bits = u32::try_from(run).ok().filter(|&bits| is_of_runs(bits))?;
-    // Of what is staged there is little at a time, which need not have a block of such.
-    if elements.is_staged || !elements.stores.transposes_runs(bits) {
+    if !elements.stores.transposes_runs(bits) {
         return None;
     }
     let s = loops.iter().position(|l| l.source == run)?;
@@ -972,7 +973,7 @@ mod tests {
                 from_scratch: false,
             },
             alone: true,
-            is_staged: false,
+            has_matrices: true,
             are_few: true,
         }
     }
@@ -1035,12 +1036,6 @@ mod tests {
         }
         // Words have kernels of their own.
         assert_eq!(of(8, stored), ("transpose64".to_owned(), 0));
-        // What is staged has little at a time, of which a transpose would want more.
-        let loops = [(3, 8, 8), (50, 24, 60 * 24), (60, 50 * 24, 24)];
-        let loops = loops.map(|(n, s, d)| Loop::new(n, s, d)).to_vec();
-        let staged = Elements { is_staged: true, ..elements(8, 8) };
-        let leaves = data(Nest { source: 0, destination: 0, loops }, &staged).unwrap();
-        assert_eq!(leaves[0].op.to_string(), "copy");
         // As long as there is something to gain, which is less where they are streamed.
         let streamed = Stores { asked: Some(true), ..stored };
         assert_eq!((&*of(400, stored).0, &*of(401, stored).0), ("transpose3200", "copy"));

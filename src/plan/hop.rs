@@ -520,7 +520,7 @@ mod tests {
                     from_scratch: false,
                 },
                 alone: true,
-                is_staged: false,
+                has_matrices: true,
                 are_few: true,
             };
             let along = |extent, host, image| match side {

@@ -112,7 +112,7 @@ impl Recipe {
             fill,
             stores: options.stores,
             alone: false,
-            is_staged: false,
+            has_matrices: true,
             are_few: false,
         };
         let mut recipe = Recipe {

@@ -7,8 +7,8 @@
 //! by one that widens its runs into scratch memory, or followed by one that narrows
 //! what it left there. Where bytes are right as they are but for the order of their
 //! elements, that is all that is mended on the way. Numbers of another type are
-//! converted there in the same manner. No more than [`SCRATCH_BYTES`] of the array
-//! are ever held so.
+//! converted there in the same manner; where a kernel would only copy them, they are
+//! converted instead. No more than [`SCRATCH_BYTES`] of the array are ever held so.
 
 use relayout_kernels::{BlockOp, Conversion, Run, Runs};
 
@@ -16,15 +16,22 @@ use super::along::Along;
 use super::choose::{self, Elements, Leaf};
 use super::hop;
 use super::nest::{Loop, Nest};
+use super::stores::{LINE, Stores};
 use crate::Tier;
 
 /// What is widened at a time: with what it is read from and written to, less than
 /// L1 holds.
 pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 
-/// The same for conversions, which are quick enough for reading and writing to take
-/// turns more often.
-const CONVERTED_BYTES: usize = 4 << 10;
+/// So many runs of the side that is staged, and so many bits of each, suit memory where a transpose leaves the choice.
+const LONG_RUNS: u64 = 64;
+const LONG_RUN_BITS: u64 = 8 * 256;
+
+/// Bits of a line of the cache.
+const LINE_BITS: u64 = 8 * 64;
+
+/// Runs of at least so many numbers are converted one by one, also if they follow each other.
+const LONG_TO_CONVERT: usize = 32;
 
 /// Scratch memory for the stages of both sides.
 pub(crate) const STAGES_BYTES: usize = 2 * SCRATCH_BYTES;
@@ -115,10 +122,15 @@ pub(super) fn data(
         return Some(leaves);
     }
     let both = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
-    for sides in both {
+    let both = both.flat_map(|sides| match sides {
+        (Way::Direct, Way::Direct) => vec![(sides, true)],
+        // Rows that are not to be cut may have no room.
+        _ => vec![(sides, true), (sides, false)],
+    });
+    for (sides, has_matrices) in both {
         let leaves = match sides {
             (Way::Direct, Way::Direct) => choose::data(nest.clone(), elements),
-            _ => staged(&nest, elements, sides),
+            _ => staged(&nest, elements, sides, has_matrices),
         };
         let Some(leaves) = leaves else { continue };
         let slowness_of = |leaf| slowness(leaf, elements.stores.tier);
@@ -217,9 +229,15 @@ impl Way {
     fn fits(self, scratch_bytes: usize) -> bool {
         match self {
             Way::Direct => true,
-            Way::Staged { op: BlockOp::Convert { .. }, .. } => scratch_bytes <= CONVERTED_BYTES,
             Way::Staged { .. } => scratch_bytes <= SCRATCH_BYTES,
         }
+    }
+
+    /// How many runs there is room for that are long in the array.
+    fn long_runs(self) -> Option<u64> {
+        let Way::Staged { array, seen, .. } = self else { return None };
+        let run = scaled(LONG_RUN_BITS, seen, array)?;
+        u64::try_from(8 * SCRATCH_BYTES).ok()?.checked_div(run)
     }
 
     fn is_staged(self) -> bool {
@@ -246,6 +264,12 @@ fn scaled(at: u64, times: u32, by: u32) -> Option<u64> {
     i64::try_from(product / by).ok().map(i64::cast_unsigned)
 }
 
+/// A step of so many bytes, as a kernel sees it, in bits of the array.
+fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
+    let bits = i64::try_from(bytes.cast_signed()).ok()?.checked_mul(8)?;
+    scaled(bits.cast_unsigned(), array, seen)
+}
+
 fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
@@ -258,7 +282,12 @@ fn slowness(leaf: &Leaf, tier: Tier) -> usize {
 
 /// The leaves of a nest whose named sides are as kernels see them, behind or before
 /// stages that see to that.
-fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Leaf>> {
+fn staged(
+    nest: &Nest,
+    elements: &Elements,
+    sides: (Way, Way),
+    has_matrices: bool,
+) -> Option<Vec<Leaf>> {
     let (source, destination) = sides;
     let loops = nest.loops.iter().map(|l| {
         let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
@@ -269,7 +298,7 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
         destination: destination.seen(nest.destination)?,
         loops: loops.collect::<Option<_>>()?,
     };
-    let mut as_seen = Elements { is_staged: true, ..*elements };
+    let mut as_seen = Elements { has_matrices, ..*elements };
     if let Way::Staged { array, seen, op } = source {
         if !matches!(op, BlockOp::Reverse { .. }) {
             as_seen.source_bits = seen;
@@ -291,6 +320,10 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
             BlockOp::Fill | BlockOp::FillBits if destination.is_staged() => return None,
             BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
             _ => {
+                if let Some(leaf) = leaf.converted((source, destination), elements.stores) {
+                    leaves.push(leaf);
+                    continue;
+                }
                 for mut leaf in small(leaf, (source, destination))? {
                     leaf.stage_source(source)?;
                     leaf.stage_destination(destination)?;
@@ -303,22 +336,43 @@ fn staged(nest: &Nest, elements: &Elements, sides: (Way, Way)) -> Option<Vec<Lea
 }
 
 /// The same in calls that need no more scratch memory than there is.
-fn small(leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
+fn small(mut leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
     let fits = |leaf: &Leaf| {
         let source = sides.0.fits(leaf.source_scratch()?.scratch_bytes);
         Some(source && sides.1.fits(leaf.destination_scratch()?.scratch_bytes))
     };
+    if matches!(leaf.op, BlockOp::Transpose { .. }) {
+        leaf.join_lines(sides)?;
+    }
+    let least = |along: Along| (along, along.least(&leaf));
+    // From the outermost on, each down to the largest number that fits, or the least.
+    let order = match leaf.op {
+        BlockOp::Transpose { .. } => {
+            let (runs, along) = if sides.0.is_staged() {
+                (Along::Rows, Along::Columns)
+            } else {
+                (Along::Columns, Along::Rows)
+            };
+            // How many they are is how long those of the other side are. A destination's had better be long.
+            let long = match sides {
+                (Way::Direct, way) => way.long_runs().unwrap_or(LONG_RUNS),
+                _ => LONG_RUNS,
+            };
+            let long = usize::try_from(long.min(LONG_RUNS)).ok()?.max(runs.least(&leaf));
+            vec![(Along::Lines, 1), (runs, long), (Along::Blocks, 1), least(along), least(runs)]
+        }
+        _ => vec![(Along::Lines, 1), (Along::Blocks, 1), least(Along::Rows), least(Along::Columns)],
+    };
     let mut leaves = vec![leaf];
-    // From the outermost on, each down to the largest number that fits, or one.
-    for along in [Along::Lines, Along::Blocks, Along::Rows, Along::Columns] {
+    for (along, least) in order {
         let mut smaller = Vec::new();
         for leaf in leaves {
             let mut size = along.count(&leaf);
             let mut one = leaf.clone();
-            while !fits(&one)? && size > along.least(&leaf) {
-                size = size.div_ceil(2).next_multiple_of(along.least(&leaf));
+            while !fits(&one)? && size > least {
+                size = size.div_ceil(2).next_multiple_of(least);
                 along.set(&mut one, size);
-                if size <= along.least(&leaf) {
+                if size <= least {
                     break;
                 }
             }
@@ -329,10 +383,13 @@ fn small(leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
     leaves.iter().try_fold(true, |all, leaf| Some(all && fits(leaf)?))?.then_some(leaves)
 }
 
-/// How runs lie in scratch memory: each row at a multiple of 64 bytes.
+/// How runs lie in scratch memory: each row at a multiple of 64 bytes, short ones as in the array if there is
+/// nothing between them.
 struct Scratch {
     /// Whether the blocks of a line are one run in every row.
     joined: bool,
+    /// Whether the rows of a block, or of all blocks that are joined, are one run.
+    dense: bool,
     run_bytes: usize,
     line: usize,
     block: usize,
@@ -344,12 +401,13 @@ impl Scratch {
     fn new(lines: usize, blocks: usize, step: usize, runs: Runs) -> Option<Scratch> {
         let joined = step == runs.bytes;
         let run_bytes = if joined { runs.bytes.checked_mul(blocks)? } else { runs.bytes };
-        let row = run_bytes.checked_next_multiple_of(64)?;
+        let dense = run_bytes < 64 && runs.stride == run_bytes;
+        let row = if dense { run_bytes } else { run_bytes.checked_next_multiple_of(64)? };
         let rows = row.checked_mul(runs.count)?;
         let (block, line) =
             if joined { (runs.bytes, rows) } else { (rows, rows.checked_mul(blocks)?) };
         let scratch_bytes = line.checked_mul(lines)?;
-        Some(Scratch { joined, run_bytes, line, block, row, scratch_bytes })
+        Some(Scratch { joined, dense, run_bytes, line, block, row, scratch_bytes })
     }
 
     /// The stage for a side whose steps are those that the kernel sees, in bytes.
@@ -358,21 +416,21 @@ impl Scratch {
         steps: [(usize, usize); 3],
         (op, array, seen): (BlockOp, u32, u32),
     ) -> Option<Stage> {
-        let in_array = |bytes: usize| -> Option<u64> {
-            let bits = i64::try_from(bytes.cast_signed()).ok()?.checked_mul(8)?;
-            scaled(bits.cast_unsigned(), array, seen)
-        };
         let scratch_width = usize::try_from(seen / 8).ok()?;
         let [lines, blocks, rows] = steps;
         let steps = |(count, step): (usize, usize), scratch: usize| {
-            Some(Steps { count, array: in_array(step)?, scratch })
+            Some(Steps { count, array: in_array(step, array, seen)?, scratch })
         };
         let blocks = if self.joined { (1, 0) } else { blocks };
+        let (rows, run_bytes) = match rows {
+            (count, _) if self.dense => ((1, 0), self.run_bytes.checked_mul(count)?),
+            rows => (rows, self.run_bytes),
+        };
         Some(Stage {
             lines: steps(lines, self.line)?,
             blocks: steps(blocks, self.block)?,
             rows: steps(rows, self.row)?,
-            elements: self.run_bytes / scratch_width,
+            elements: run_bytes / scratch_width,
             array_bits: array,
             scratch_width,
             op,
@@ -393,6 +451,78 @@ impl Leaf {
         Scratch::new(strip.lines, strip.blocks, strip.destination_step, strip.destination_runs(op)?)
     }
 
+    /// Runs that are converted, if they are only copied else: without scratch memory.
+    fn converted(&self, sides: (Way, Way), stores: Stores) -> Option<Leaf> {
+        let (way, is_source) = match sides {
+            (way @ Way::Staged { .. }, Way::Direct) => (way, true),
+            (Way::Direct, way @ Way::Staged { .. }) => (way, false),
+            _ => return None,
+        };
+        let Way::Staged { op: op @ BlockOp::Convert { .. }, array, seen } = way else {
+            return None;
+        };
+        if self.op != BlockOp::Copy || self.strip.pad > 0 && !is_source {
+            return None;
+        }
+        // Those that follow each other are better converted as one if they are short, or would part streamed lines.
+        let scratch = if is_source { self.source_scratch()? } else { self.destination_scratch()? };
+        let columns = self.strip.columns / usize::try_from(seen / 8).ok()?;
+        let run_bits = u64::try_from(columns).ok()?.checked_mul(array.into())?;
+        let parts_lines = !is_source && stores.of_runs_by(op) && run_bits < LONG_RUN_BITS;
+        if scratch.joined
+            && self.strip.blocks > 1
+            && (columns < LONG_TO_CONVERT || parts_lines && !run_bits.is_multiple_of(LINE_BITS))
+        {
+            return None;
+        }
+        let mut leaf = Leaf { op, ..self.clone() };
+        let strip = &mut leaf.strip;
+        strip.columns = columns;
+        let steps = if is_source {
+            [&mut strip.source_line, &mut strip.source_step]
+        } else {
+            [&mut strip.destination_line, &mut strip.destination_step]
+        };
+        for step in steps {
+            *step = choose::step(in_array(*step, array, seen)?)?;
+        }
+        leaf.scale(is_source, array, seen)?;
+        Some(leaf)
+    }
+
+    /// Has the blocks of the staged side of a transpose follow each other, if its lines do: not where its blocks do on
+    /// the other side and are needed there to make a line.
+    fn join_lines(&mut self, sides: (Way, Way)) -> Option<()> {
+        let (strip, op) = (&mut self.strip, self.op);
+        let of_source = (strip.source_line, strip.source_step, strip.source_runs(op)?);
+        let of_destination =
+            (strip.destination_line, strip.destination_step, strip.destination_runs(op)?);
+        let (staged, other) = if sides.0.is_staged() {
+            (of_source, of_destination)
+        } else {
+            (of_destination, of_source)
+        };
+        let ((line, _, runs), (_, step, others)) = (staged, other);
+        let make_lines = strip.blocks > 1 && step == others.bytes && others.bytes < LINE;
+        if strip.lines > 1 && line == runs.bytes && !make_lines {
+            std::mem::swap(&mut strip.lines, &mut strip.blocks);
+            std::mem::swap(&mut strip.source_line, &mut strip.source_step);
+            std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
+        }
+        Some(())
+    }
+
+    /// Has the places of a side count in the array, where the other side of a stage saw them.
+    fn scale(&mut self, is_source: bool, array: u32, seen: u32) -> Option<()> {
+        let start = if is_source { &mut self.source } else { &mut self.destination };
+        *start = scaled(*start, array, seen)?;
+        for l in &mut self.loops {
+            let step = if is_source { &mut l.source } else { &mut l.destination };
+            *step = scaled(*step, array, seen)?;
+        }
+        Some(())
+    }
+
     /// Lets the source be brought into scratch memory, if that is the way.
     fn stage_source(&mut self, way: Way) -> Option<()> {
         let Way::Staged { op, array, seen } = way else { return Some(()) };
@@ -407,13 +537,12 @@ impl Leaf {
         self.strip.source_line = scratch.line;
         self.strip.source_step = scratch.block;
         if runs.count > 1 {
-            self.strip.row_stride = scratch.row;
+            match self.op {
+                BlockOp::TransposeDeinterleave { .. } => self.strip.column_stride = scratch.row,
+                _ => self.strip.row_stride = scratch.row,
+            }
         }
-        self.source = scaled(self.source, array, seen)?;
-        for l in &mut self.loops {
-            l.source = scaled(l.source, array, seen)?;
-        }
-        Some(())
+        self.scale(true, array, seen)
     }
 
     /// Lets the destination be taken out of scratch memory, if that is the way.
@@ -434,16 +563,12 @@ impl Leaf {
         self.strip.destination_step = scratch.block;
         if runs.count > 1 {
             match self.op {
-                BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
-                    self.strip.row_stride = scratch.row;
-                }
+                BlockOp::Deinterleave { .. }
+                | BlockOp::Unsqueeze { .. }
+                | BlockOp::TransposeDeinterleave { .. } => self.strip.row_stride = scratch.row,
                 _ => self.strip.column_stride = scratch.row,
             }
         }
-        self.destination = scaled(self.destination, array, seen)?;
-        for l in &mut self.loops {
-            l.destination = scaled(l.destination, array, seen)?;
-        }
-        Some(())
+        self.scale(false, array, seen)
     }
 }

@@ -125,6 +125,7 @@ impl Stores {
     pub(super) fn of_runs_by(self, op: BlockOp) -> bool {
         match op {
             BlockOp::Copy
+            | BlockOp::Convert { .. }
             | BlockOp::Fill
             | BlockOp::Interleave { .. }
             | BlockOp::Squeeze { .. } => {
