@@ -18,6 +18,11 @@ fn convert(c: &mut Criterion) {
     for (text, name, host) in [
         ("bf16[8192,8192]{1,0:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
         ("bf16[512,512]{1,0:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
+        ("bf16[8192,8192]{1,0}", "f32", of(ElementType::F32)),
+        ("bf16[8000,8000]{0,1:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
+        ("bf16[512,512]{0,1:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
+        ("bf16[64,224,224,3]{2,1,3,0:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
+        ("bf16[64,224,224,3]{3,0,2,1}", "f32", of(ElementType::F32)),
         ("f32[8192,8192]{1,0:T(8,128)}", "bf16", of(ElementType::Bf16)),
         ("f16[8192,8192]{1,0:T(8,128)(2,1)}", "f32", of(ElementType::F32)),
         ("f32[8192,4096]{1,0:T(8,128)}", "f64", of(ElementType::F64)),
