@@ -64,8 +64,8 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
     }
 }
 
-/// What is fetched before it is converted. Of rows in memory that are apart some rows are ahead, and behind the last ones
-/// what follows the first ones; of a long run what is ahead in it.
+/// What is fetched before it is converted: of rows in memory that are apart, those some rows ahead, and with the last rows
+/// what goes on behind the first ones; of a long run, what is ahead in it.
 struct Fetched {
     /// None if 0.
     rows: usize,
@@ -139,7 +139,7 @@ struct Numbers<C: Convert> {
 
 impl<C: Convert> Numbers<C> {
     /// Converts whole lines of so many numbers, if they are streamed or what is ahead in their run is fetched, and returns
-    /// at which number it stopped.
+    /// at which number it stopped. Runs that are joined end where others begin.
     ///
     /// # Safety
     ///
@@ -152,7 +152,8 @@ impl<C: Convert> Numbers<C> {
         are_joined: bool,
     ) -> usize {
         let of_line = LINE / size_of::<C::To>();
-        // Of a run that begins within a line, both ends are stored: not worth it for a short one, unless others end there.
+        // A run that begins within a line has two ends that are stored, which is too much of a short one, unless those
+        // next to it have just brought these lines.
         let to = self.to.addr();
         let begins = to.is_multiple_of(LINE) || are_joined || columns >= LONG_LINES * of_line;
         let streams =
@@ -189,8 +190,8 @@ impl<C: Convert> Numbers<C> {
         }
     }
 
-    /// Converts the numbers that are left, and fills what is behind them with zeros: where these end a line that was
-    /// streamed up to, as whole lines.
+    /// Converts the numbers that are left, and fills what is behind them with zeros: both by whole lines, if they are
+    /// streamed and begin one.
     ///
     /// # Safety
     ///
@@ -202,7 +203,7 @@ impl<C: Convert> Numbers<C> {
         let lines = ((bytes + pad) / LINE * LINE).min(size_of::<Made>());
         if STREAM && at > 0 && bytes < LINE && lines > 0 && to.addr().is_multiple_of(LINE) {
             let zeros = lines - bytes;
-            // SAFETY: the numbers and some of what is behind them, which are lines.
+            // SAFETY: the numbers and some of what is behind them, which are lines, and no more than `Made` has room for.
             unsafe { self.stream::<V>(at, count, zeros) };
             // SAFETY: what is left behind them.
             unsafe { scalar::fill(to.wrapping_add(lines), 0, pad - zeros) };

@@ -353,7 +353,7 @@ fn small(mut leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
             } else {
                 (Along::Columns, Along::Rows)
             };
-            // How many they are is how long those of the other side are. A destination's had better be long.
+            // Their number is the length of the other side's runs. Those of a destination had better be long themselves.
             let long = match sides {
                 (Way::Direct, way) => way.long_runs().unwrap_or(LONG_RUNS),
                 _ => LONG_RUNS,
@@ -490,8 +490,8 @@ impl Leaf {
         Some(leaf)
     }
 
-    /// Has the blocks of the staged side of a transpose follow each other, if its lines do: not where its blocks do on
-    /// the other side and are needed there to make a line.
+    /// Makes blocks of a transpose's lines, if these follow each other on the staged side (the source, if both are): not
+    /// where its blocks follow each other on the other side and are needed there to make a line of the cache.
     fn join_lines(&mut self, sides: (Way, Way)) -> Option<()> {
         let (strip, op) = (&mut self.strip, self.op);
         let of_source = (strip.source_line, strip.source_step, strip.source_runs(op)?);
