@@ -207,7 +207,7 @@ fn swapped_arrays_that_are_converted_have_kernels() {
 }
 
 /// What is only copied otherwise is converted on its way, without scratch memory: whole arrays, rows of tiles with
-/// padding behind them, runs of permuted arrays. Short runs that follow each other are converted as one.
+/// padding behind them, runs of permuted arrays; and so are words of rows. Short runs that follow each other are converted as one.
 #[test]
 fn runs_are_converted_without_scratch_memory() {
     let scratch = |text: &str, host: ElementType| {
@@ -224,6 +224,10 @@ fn runs_are_converted_without_scratch_memory() {
         ("f32[40,100]{1,0:T(8,128)}", F64),
         ("f32[40,50,600]{2,0,1}", Bf16),
         ("s32[40,500]{1,0:T(8,128)}", S8),
+        // Words of two rows, and of four, some of which are missing.
+        ("bf16[41,300]{1,0:T(8,128)(2,1)}", F32),
+        ("f16[40,300]{1,0:T(16,128)(2,1)}", F32),
+        ("s8[42,300]{1,0:T(8,128)(4,1)}", S32),
     ] {
         assert_eq!(scratch(text, host), [Some(0); 2], "{text}");
     }

@@ -10,6 +10,7 @@
 use std::marker::PhantomData;
 
 use super::convert::ConvertRun;
+use super::convert_words::{ConvertInterleave, DeinterleaveConvert};
 use super::copy::{CopyRun, Fill, Strided};
 use super::deinterleave::Deinterleave;
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
@@ -189,6 +190,15 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             }
         };
     }
+    macro_rules! convert_words_entry {
+        ($algorithm:ident, $conversion:ident, $ways:literal) => {
+            if stream {
+                I::entry::<$algorithm<conversion::$conversion, $ways, true>>()
+            } else {
+                I::entry::<$algorithm<conversion::$conversion, $ways, false>>()
+            }
+        };
+    }
     use BlockOp as Op;
     Some(match op {
         Op::Copy => entry!(CopyRun),
@@ -279,6 +289,20 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             Conversion::F32ToF8e5m2 => convert_entry!(F32ToF8e5m2),
             Conversion::S32ToS8 => convert_entry!(S32ToS8),
             Conversion::S8ToS32 => convert_entry!(S8ToS32),
+        },
+        Op::ConvertInterleave { conversion } => match conversion {
+            Conversion::F32ToBf16 => convert_words_entry!(ConvertInterleave, F32ToBf16, 2),
+            Conversion::F32ToF16 => convert_words_entry!(ConvertInterleave, F32ToF16, 2),
+            Conversion::F32ToF8e4m3fn => convert_words_entry!(ConvertInterleave, F32ToF8e4m3fn, 4),
+            Conversion::F32ToF8e5m2 => convert_words_entry!(ConvertInterleave, F32ToF8e5m2, 4),
+            Conversion::S32ToS8 => convert_words_entry!(ConvertInterleave, S32ToS8, 4),
+            _ => return None,
+        },
+        Op::DeinterleaveConvert { conversion } => match conversion {
+            Conversion::Bf16ToF32 => convert_words_entry!(DeinterleaveConvert, Bf16ToF32, 2),
+            Conversion::F16ToF32 => convert_words_entry!(DeinterleaveConvert, F16ToF32, 2),
+            Conversion::S8ToS32 => convert_words_entry!(DeinterleaveConvert, S8ToS32, 4),
+            _ => return None,
         },
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),

@@ -77,6 +77,16 @@ pub enum BlockOp {
         /// What becomes of each of them.
         conversion: Conversion,
     },
+    /// Rows of numbers into words of 32 bits of numbers of another type, as many in each as there are rows.
+    ConvertInterleave {
+        /// What becomes of each number, half a word or a fourth of one then.
+        conversion: Conversion,
+    },
+    /// Words of 32 bits into rows of numbers of another type: the mirror of `ConvertInterleave`.
+    DeinterleaveConvert {
+        /// What becomes of each number, half a word or a fourth of one before.
+        conversion: Conversion,
+    },
     /// Rows into columns.
     Transpose {
         /// Width of an element.
@@ -190,6 +200,7 @@ impl BlockOp {
 impl fmt::Display for BlockOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let truth = |truth: bool| if truth { "-truth" } else { "" };
+        let named = |conversion: Conversion| format!("{conversion:?}").to_lowercase();
         let order = |most_first: bool| if most_first { "-most-first" } else { "" };
         match *self {
             BlockOp::Copy => f.write_str("copy"),
@@ -208,8 +219,14 @@ impl fmt::Display for BlockOp {
             }
             BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
-            BlockOp::Convert { conversion } => {
-                write!(f, "{}", format!("{conversion:?}").to_lowercase())
+            BlockOp::Convert { conversion } => f.write_str(&named(conversion)),
+            BlockOp::ConvertInterleave { conversion } => {
+                let width = conversion.widths().1;
+                write!(f, "{}-interleave{}x{}", named(conversion), 4 / width, 8 * width)
+            }
+            BlockOp::DeinterleaveConvert { conversion } => {
+                let width = conversion.widths().0;
+                write!(f, "deinterleave{}x{}-{}", 4 / width, 8 * width, named(conversion))
             }
             BlockOp::Transpose { bits } => write!(f, "transpose{bits}"),
             BlockOp::NarrowTranspose { bits, truth: t } => {

@@ -44,6 +44,10 @@ const KEPT: usize = 128;
 /// Where some lines of a run should follow each other, so many bytes of it are made at a time.
 pub(super) const RUN: usize = 512;
 
+/// Where prefetchers follow what is read, but not from strip to strip, so many bytes of the next strip are fetched while
+/// as many of this one are read.
+const NEXT: usize = 64 << 10;
+
 /// So many bytes between two runs are little, and fetched.
 pub(super) const BETWEEN: usize = 512;
 
@@ -98,10 +102,13 @@ impl Carry {
         } else {
             op_rows
         };
+        // Padding is made with the one run of a block.
+        let bytes = written.bytes.checked_add(strip.pad)?;
+        let written = Runs { bytes, ..written };
         let Runs { count, stride, bytes } = written;
         let is_joined = strip.blocks > 1 && strip.destination_step == bytes;
         let any_join = is_joined || strip.lines > 1 && strip.destination_line == bytes;
-        let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && strip.pad == 0;
+        let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && (strip.pad == 0 || count == 1);
         if !any_join || !is_whole || bytes > MADE * PAGE || !(1..=KEPT).contains(&count) {
             return None;
         }
@@ -194,7 +201,7 @@ impl Carry {
         source: *const u8,
         destination: *mut u8,
     ) {
-        let Runs { count, bytes, .. } = self.written;
+        let bytes = self.written.bytes;
         let mut memory = MaybeUninit::<Pages>::uninit();
         let (mut first_lines, mut last_lines) =
             (MaybeUninit::<CacheLines<KEPT>>::uninit(), MaybeUninit::<CacheLines<KEPT>>::uninit());
@@ -209,7 +216,7 @@ impl Carry {
             (strip.blocks, strip.lines, 1)
         };
         let in_memory = Strip { row_stride: self.row_stride, ..*strip };
-        let mut ahead = Reads::new(blocks::<true>(strip, &[], count * bytes), self, source);
+        let mut ahead = Reads::new(strip, self, source);
         // What goes on and on: all lines, or the blocks of one line, or both.
         let mut begins = 0;
         let steps = self.written.stride | strip.destination_line | strip.destination_step;
@@ -528,26 +535,49 @@ struct Reads<'a> {
     from: *const u8,
     row: usize,
     line: usize,
+    /// The bytes of a block, read and written, and those that are read for what is written, but not asked for.
+    bytes: [usize; 2],
+    due: usize,
+    /// How far it is to the next strip, if that is what is fetched.
+    next: Option<usize>,
 }
 
 impl<'a> Reads<'a> {
     #[inline(always)]
-    fn new(mut blocks: Blocks<'a, true>, carry: &Carry, source: *const u8) -> Self {
+    fn new(strip: &'a Strip, carry: &Carry, source: *const u8) -> Self {
         let Runs { count, bytes, .. } = carry.written;
+        let mut blocks = blocks::<true>(strip, &[], count * bytes);
         let read = carry.read;
-        let by_rows = count == 1
-            && read.bytes.is_multiple_of(LINE)
-            && read.count.checked_mul(read.bytes) == Some(bytes);
-        let (rows, bytes, stride) =
-            if by_rows { (read.count, read.bytes, read.stride) } else { (1, count * bytes, 0) };
+        let by_rows = count == 1 && read.bytes.is_multiple_of(LINE);
+        let (rows, stride) = if by_rows { (read.count, read.stride) } else { (1, 0) };
+        let read = read.count * read.bytes;
+        let lines = read / rows.max(1) / LINE;
         let from = blocks.next().map_or(source, |place| source.wrapping_add(place.source));
-        Self { blocks, source, rows, lines: bytes / LINE, stride, from, row: 0, line: 0 }
+        let bytes = [read, count * bytes];
+        let is_short = read.saturating_mul(strip.lines).saturating_mul(strip.blocks) <= NEXT;
+        let has_next = strip.core.follows_pages() && is_short && strip.next != 0;
+        let next = has_next.then_some(strip.next);
+        Self { blocks, source, rows, lines, stride, from, row: 0, line: 0, bytes, due: 0, next }
     }
 
-    /// Fetches what is ahead of the next line.
+    /// Fetches what is ahead of what is read for the next line that is written.
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
-        self.blocks.ahead.fetch_once::<V>(self.from.wrapping_add(self.line * LINE));
+        let [read, written] = self.bytes;
+        self.due += read;
+        while self.due >= written {
+            self.due -= written;
+            self.fetch_read_line::<V>();
+        }
+    }
+
+    #[inline(always)]
+    fn fetch_read_line<V: Vector>(&mut self) {
+        let line = self.from.wrapping_add(self.line * LINE);
+        match self.next {
+            Some(next) => V::prefetch::<2>(line.wrapping_add(next)),
+            None => self.blocks.ahead.fetch_once::<V>(line),
+        }
         self.line += 1;
         if self.line < self.lines {
             return;

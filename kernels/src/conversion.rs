@@ -75,8 +75,35 @@ impl Conversion {
     }
 }
 
+/// A number anywhere in memory.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+pub(crate) struct Unaligned<T>(pub(crate) T);
+
+/// A number that shares a word of 32 bits with others.
+pub(crate) trait PartOfWord: Into<u32> {
+    /// That in the low bits of a word.
+    fn of_word(word: u32) -> Self;
+}
+
+impl PartOfWord for u16 {
+    #[inline(always)]
+    fn of_word(word: u32) -> Self {
+        low_half(word)
+    }
+}
+
+impl PartOfWord for u8 {
+    #[inline(always)]
+    fn of_word(word: u32) -> Self {
+        low_byte(word)
+    }
+}
+
 /// A conversion of numbers, which are little-endian in memory.
 pub(crate) trait Convert {
+    const CONVERSION: Conversion;
+
     type From: bytemuck::Pod;
     type To: bytemuck::Pod;
 
@@ -89,6 +116,8 @@ macro_rules! conversions {
         pub(crate) struct $name;
 
         impl Convert for $name {
+            const CONVERSION: Conversion = Conversion::$name;
+
             type From = $from;
             type To = $to;
 

@@ -9,7 +9,7 @@ use super::scalar;
 use super::vector::{LINE, Vector};
 use super::walk::{Ahead, NEAR_AHEAD};
 use super::{Place, Strip};
-use crate::conversion::Convert;
+use crate::conversion::{Convert, Unaligned};
 
 /// [`BlockOp::Convert`](super::BlockOp::Convert). The compiler makes vectors of its loop.
 pub(super) struct ConvertRun<C, const STREAM: bool>(std::marker::PhantomData<C>);
@@ -121,11 +121,6 @@ const LONG_RUN: usize = 128 << 10;
 
 /// So many numbers at most are converted before what is ahead of them is fetched, or they are streamed.
 const CONVERTED: usize = 128;
-
-/// A number anywhere in memory.
-#[derive(Clone, Copy)]
-#[repr(C, packed)]
-struct Unaligned<T>(T);
 
 /// Numbers of 8 bytes at most, between their conversion and their way to memory.
 #[repr(align(64))]

@@ -81,11 +81,12 @@ impl<
         let stream = STREAM && streams::<V>(strip, destination, 0);
         if STREAM && !stream {
             let ways = u32::try_from(WAYS).unwrap_or_default();
-            if let Some(carry) =
-                Carry::new(strip, BlockOp::Interleave { ways, bits: BITS, most_first: MOST_FIRST })
-            {
+            let op = BlockOp::Interleave { ways, bits: BITS, most_first: MOST_FIRST };
+            let follows_pages = strip.core.follows_pages();
+            let strip = if follows_pages { strip.along_runs(op) } else { *strip };
+            if let Some(carry) = Carry::new(&strip, op) {
                 // SAFETY: the same strip and op, with columns for a vector.
-                return unsafe { carry.run::<Self, V>(strip, source, destination) };
+                return unsafe { carry.run::<Self, V>(&strip, source, destination) };
             }
         }
         // SAFETY: the same strip and op, and the bytes of a row of it.

@@ -58,6 +58,7 @@ mod block_op;
 mod carry;
 mod conversion;
 mod convert;
+mod convert_words;
 mod copy;
 mod cpu;
 mod crowded;
@@ -139,6 +140,8 @@ impl Place {
 /// | interleave, squeeze | row · row_stride + column · w | word column |
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen, convert | element column | element column |
+/// | convert-interleave | row · row_stride + column · w before | word column |
+/// | deinterleave-convert | word column | row · row_stride + column · w behind |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
 /// | narrow-transpose | row · row_stride + column | (column / ways) · column_stride + word row |
 /// | transpose-widen | (row / ways) · row_stride + word column | column · column_stride + row |
@@ -504,6 +507,10 @@ impl Strip {
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().0)?)
             }
+            BlockOp::ConvertInterleave { conversion } => {
+                rows(self.columns.checked_mul(conversion.widths().0)?)
+            }
+            BlockOp::DeinterleaveConvert { .. } => one(run(u32::BITS)?),
             BlockOp::Squeeze { .. } => rows(self.columns),
             BlockOp::Deinterleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
@@ -530,6 +537,10 @@ impl Strip {
             }
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().1)?)
+            }
+            BlockOp::ConvertInterleave { .. } => one(run(u32::BITS)?),
+            BlockOp::DeinterleaveConvert { conversion } => {
+                rows(self.columns.checked_mul(conversion.widths().1)?)
             }
             BlockOp::Interleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Squeeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
@@ -608,6 +619,25 @@ impl Strip {
             runs.bytes = runs.bytes.checked_add(strip.pad)?;
             runs.range([(strip.lines, strip.destination_line), blocks])
         })
+    }
+
+    /// The same strip, lines in the place of blocks if it is these that go on with each other in the destination, and the
+    /// blocks go on with them.
+    fn along_runs(&self, op: BlockOp) -> Strip {
+        let run = self.destination_runs(op).map(|runs| runs.bytes.wrapping_add(self.pad));
+        let lines = self.lines.wrapping_mul(self.destination_line);
+        if self.lines < 2 || run != Some(self.destination_line) || lines != self.destination_step {
+            return *self;
+        }
+        Strip {
+            lines: self.blocks,
+            source_line: self.source_step,
+            destination_line: self.destination_step,
+            blocks: self.lines,
+            source_step: self.source_line,
+            destination_step: self.destination_line,
+            ..*self
+        }
     }
 
     /// How many bytes an op writes.

@@ -201,6 +201,14 @@ impl Random {
             BlockOp::Deinterleave { ways, bits, .. } => {
                 (byte(ways * bits), byte(bits), byte(8 * ways))
             }
+            BlockOp::ConvertInterleave { conversion } => {
+                let (from, to) = conversion.widths();
+                (from, 4, 4 / to)
+            }
+            BlockOp::DeinterleaveConvert { conversion } => {
+                let (from, to) = conversion.widths();
+                (4, to, 4 / from)
+            }
             BlockOp::Squeeze { ways, bits, .. } => (1, byte(8 * ways), byte(64 * ways / bits)),
             BlockOp::Unsqueeze { ways, bits } => (byte(8 * ways), 1, byte(64 * ways / bits)),
             BlockOp::Transpose { bits } => (byte(bits), byte(bits), 200),
@@ -240,7 +248,9 @@ impl Random {
                 [strip.destination_step, strip.row_stride] = self.nest(row, made, [blocks, rows]);
                 strip.destination_line = run_made;
             }
-            BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
+            BlockOp::Deinterleave { .. }
+            | BlockOp::Unsqueeze { .. }
+            | BlockOp::DeinterleaveConvert { .. } => {
                 [strip.source_line, strip.source_step] = self.nest(run_read, word, [lines, blocks]);
                 [strip.destination_line, strip.destination_step, strip.row_stride] =
                     self.nest(run_made, made, [lines, blocks, rows]);
@@ -931,6 +941,30 @@ fn conversions_are_the_same() {
             let strip = random.numbers(widths);
             let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
             check(&mut random, &format!("conversion {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Numbers that become words, or are taken out of such, of as many rows as a word has and of fewer.
+#[test]
+fn words_of_conversions_are_the_same() {
+    let mut random = Random(21);
+    let to_words = [
+        Conversion::F32ToBf16,
+        Conversion::F32ToF16,
+        Conversion::F32ToF8e4m3fn,
+        Conversion::F32ToF8e5m2,
+        Conversion::S32ToS8,
+    ];
+    let of_words = [Conversion::Bf16ToF32, Conversion::F16ToF32, Conversion::S8ToS32];
+    let to_words = to_words.map(|conversion| BlockOp::ConvertInterleave { conversion });
+    let of_words = of_words.map(|conversion| BlockOp::DeinterleaveConvert { conversion });
+    for op in to_words.into_iter().chain(of_words) {
+        for number in 0..120 {
+            let mut strip = random.strip(op);
+            strip.next = random.pick(&[0, 4096, 1 << 20]);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
+            check(&mut random, &format!("converted words {number}"), op, strip, places);
         }
     }
 }

@@ -240,6 +240,8 @@ fn leaves(
         | BlockOp::Widen { .. }
         | BlockOp::Reverse { .. }
         | BlockOp::Convert { .. }
+        | BlockOp::ConvertInterleave { .. }
+        | BlockOp::DeinterleaveConvert { .. }
         | BlockOp::Fill
         | BlockOp::FillBits => {}
         op => {

@@ -10,7 +10,7 @@
 //! converted there in the same manner; where a kernel would only copy them, they are
 //! converted instead. No more than [`SCRATCH_BYTES`] of the array are ever held so.
 
-use relayout_kernels::{BlockOp, Conversion, Run, Runs};
+use relayout_kernels::{BlockOp, Conversion, Run, Runs, Strip};
 
 use super::along::Along;
 use super::choose::{self, Elements, Leaf};
@@ -451,6 +451,24 @@ impl Leaf {
         Scratch::new(strip.lines, strip.blocks, strip.destination_step, strip.destination_runs(op)?)
     }
 
+    /// Words that are made of numbers as these are converted, or taken apart so: without scratch memory.
+    fn converted_words(&self, conversion: Conversion, is_source: bool) -> Option<BlockOp> {
+        let (from, to) = conversion.widths();
+        let in_word = |ways: u32, bits: u32, width: usize| {
+            ways.checked_mul(bits) == Some(u32::BITS) && usize::try_from(bits / 8) == Ok(width)
+        };
+        let op = match self.op {
+            BlockOp::Interleave { ways, bits, .. } if is_source && in_word(ways, bits, to) => {
+                BlockOp::ConvertInterleave { conversion }
+            }
+            BlockOp::Deinterleave { ways, bits, .. } if !is_source && in_word(ways, bits, from) => {
+                BlockOp::DeinterleaveConvert { conversion }
+            }
+            _ => return None,
+        };
+        (self.strip.columns >= LONG_TO_CONVERT && choose::exists(op)).then_some(op)
+    }
+
     /// Runs that are converted, if they are only copied else: without scratch memory.
     fn converted(&self, sides: (Way, Way), stores: Stores) -> Option<Leaf> {
         let (way, is_source) = match sides {
@@ -458,9 +476,12 @@ impl Leaf {
             (Way::Direct, way @ Way::Staged { .. }) => (way, false),
             _ => return None,
         };
-        let Way::Staged { op: op @ BlockOp::Convert { .. }, array, seen } = way else {
+        let Way::Staged { op: op @ BlockOp::Convert { conversion }, array, seen } = way else {
             return None;
         };
+        if let Some(op) = self.converted_words(conversion, is_source) {
+            return Leaf { op, ..self.clone() }.scaled(is_source, array, seen);
+        }
         if self.op != BlockOp::Copy || self.strip.pad > 0 && !is_source {
             return None;
         }
@@ -475,19 +496,24 @@ impl Leaf {
         {
             return None;
         }
-        let mut leaf = Leaf { op, ..self.clone() };
-        let strip = &mut leaf.strip;
-        strip.columns = columns;
-        let steps = if is_source {
-            [&mut strip.source_line, &mut strip.source_step]
+        let strip = Strip { columns, ..self.strip };
+        Leaf { op, strip, ..self.clone() }.scaled(is_source, array, seen)
+    }
+
+    /// Has all that is told of a side count in the array, where the other side of a stage saw it. Of a block with rows, the
+    /// side has these.
+    fn scaled(mut self, is_source: bool, array: u32, seen: u32) -> Option<Leaf> {
+        let strip = &mut self.strip;
+        let (line, step) = if is_source {
+            (&mut strip.source_line, &mut strip.source_step)
         } else {
-            [&mut strip.destination_line, &mut strip.destination_step]
+            (&mut strip.destination_line, &mut strip.destination_step)
         };
-        for step in steps {
+        for step in [line, step, &mut strip.row_stride] {
             *step = choose::step(in_array(*step, array, seen)?)?;
         }
-        leaf.scale(is_source, array, seen)?;
-        Some(leaf)
+        self.scale(is_source, array, seen)?;
+        Some(self)
     }
 
     /// Makes blocks of a transpose's lines, if these follow each other on the staged side (the source, if both are): not

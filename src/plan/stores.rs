@@ -126,6 +126,7 @@ impl Stores {
         match op {
             BlockOp::Copy
             | BlockOp::Convert { .. }
+            | BlockOp::ConvertInterleave { .. }
             | BlockOp::Fill
             | BlockOp::Interleave { .. }
             | BlockOp::Squeeze { .. } => {
