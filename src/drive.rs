@@ -86,7 +86,8 @@ fn walk(
     match program.scratch_bytes {
         0 => buffers.walk(&program.nodes, 0, 0),
         bytes @ ..=STAGES_BYTES => buffers.walk_staged::<STAGES_BYTES>(&program.nodes, bytes),
-        bytes => buffers.walk_staged::<HOP_BYTES>(&program.nodes, bytes),
+        bytes @ ..=HOP_BYTES => buffers.walk_staged::<HOP_BYTES>(&program.nodes, bytes),
+        bytes => buffers.walk_staged::<{ HOP_BYTES + STAGES_BYTES }>(&program.nodes, bytes),
     }
     if program.streams {
         fence();
@@ -123,7 +124,7 @@ pub(crate) struct Program {
     pub(crate) destination: Needs,
     pub(crate) order: MostFirst,
     pub(crate) streams: bool,
-    /// How much scratch memory calls work on: [`HOP_BYTES`] at most.
+    /// How much scratch memory calls work on: [`HOP_BYTES`] and [`STAGES_BYTES`] at most.
     pub(crate) scratch_bytes: usize,
     /// Every byte of the destination is written, and none is read: the bytes that the
     /// calls write are as many as it has, and as the regions do not overlap, they are
@@ -208,13 +209,14 @@ impl Buffers<'_> {
     /// scratch memory, and the second one out of it and begins at a bit of the destination.
     fn hop(&mut self, first: (&[Node], u64), second: (&[Node], u64), scratch_bytes: usize) {
         let Some(scratch) = self.scratch.take() else { return };
-        let memory = &mut scratch[..scratch_bytes];
+        let (memory, stages) = scratch.split_at_mut(scratch_bytes);
         let order = MostFirst::default();
         let destination = Destination(uninit(memory));
-        let mut into = Buffers { source: self.source, destination, order, scratch: None };
+        let of_first = Some(&mut *stages);
+        let mut into = Buffers { source: self.source, destination, order, scratch: of_first };
         into.walk(first.0, first.1, 0);
         let destination = Destination(self.destination.0);
-        let mut out_of = Buffers { source: memory, destination, order, scratch: None };
+        let mut out_of = Buffers { source: memory, destination, order, scratch: Some(stages) };
         out_of.walk(second.0, 0, second.1);
         self.scratch = Some(scratch);
     }

@@ -8,7 +8,7 @@ mod common;
 
 use common::shape;
 use relayout::ElementType::{self, *};
-use relayout::{Error, Host, HostError, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout::{Error, Host, HostError, Pass, Plan, PlanBuilder, Shape, Tier, oracle};
 
 /// The bytes of a whole number from -8 to 8 in a type.
 fn encode(element_type: ElementType, n: i8) -> Vec<u8> {
@@ -167,6 +167,16 @@ fn images_and_swapped_arrays_are_converted_on_the_way() {
         "bf16[16,128,5,7]{1,0,2,3:T(8,128)(2,1)}",
         "bf16[4,300,5,7]{0,1,2,3}",
         "bf16[2,5000,2]{0,1,2}",
+        // Words of several columns, with columns left over.
+        "bf16[64,20,9,3]{0,3,2,1:T(8,128)(2,1)}",
+        "bf16[130,50,3]{0,2,1:T(8,128)(2,1)}",
+        "bf16[1000,3]{0,1:T(2,128)(2,1)}",
+        "bf16[2,130,7]{1,2,0:T(8,128)(2,1)}",
+        // Two passes, one of which converts: as it makes words, or by a stage of its own, with much between them.
+        "bf16[3,100,139]{1,0,2:T(8,128)(2,1)}",
+        "bf16[3,128,100,7]{1,2,3,0:T(8,128)(2,1)}",
+        "bf16[4,128,22,14]{1,0,3,2:T(8,128)(2,1)}",
+        "bf16[300,200,20]{1,0,2:T(8,128)(2,1)}",
     ] {
         let shape: Shape = shape(text);
         let count = shape.bounds().unwrap().iter().product();
@@ -265,6 +275,37 @@ fn stages_leave_blocks_to_the_side_that_needs_them() {
             assert!(!explanation.parts.is_empty(), "by index: {text}");
             assert!(explanation.parts.iter().all(|part| part.slow.is_none()), "{explanation}");
         }
+    }
+}
+
+/// Words of another dimension than the one that is contiguous in the host array want two passes, also if one of them
+/// converts; and of columns that are left over beside whole words, one kernel does both.
+#[test]
+fn words_that_want_two_passes_are_converted_by_one() {
+    let tiers = Tier::available().into_iter().filter(|tier| tier.name().starts_with("avx"));
+    for tier in tiers {
+        let builder = PlanBuilder::new().tier(tier).host(Host::dense().of(F32));
+        let kernels = |plan: Result<Plan, Error>, pass: Pass| -> Vec<String> {
+            let parts = plan.unwrap().explain().parts.into_iter();
+            parts.filter(|part| part.pass == pass).map(|part| part.kernel).collect()
+        };
+        let shape = shape("bf16[100,50,20]{1,0,2:T(8,128)(2,1)}");
+        for kernel in kernels(builder.pack(&shape), Pass::First) {
+            assert!(kernel.ends_with("-f32tobf16-interleave2x16"), "{kernel}");
+        }
+        let last = kernels(builder.unpack(&shape), Pass::Second);
+        assert!(!last.is_empty());
+        for kernel in last {
+            assert!(kernel.ends_with("-deinterleave2x16-bf16tof32"), "{kernel}");
+        }
+        let shape = common::shape("bf16[1000,3]{0,1:T(2,128)(2,1)}");
+        let packing = kernels(builder.pack(&shape), Pass::Only);
+        assert!(packing.iter().any(|k| k.ends_with("-interleave-columns2x16")), "{packing:?}");
+        let unpacking = kernels(builder.unpack(&shape), Pass::Only);
+        assert!(
+            unpacking.iter().all(|k| k.contains("-deinterleave-columns2x16-")),
+            "{unpacking:?}"
+        );
     }
 }
 

@@ -336,7 +336,7 @@ impl Leaf {
     /// How much scratch memory it works on.
     pub(super) fn scratch_bytes(&self) -> usize {
         match &self.hop {
-            Some(hop) => hop.scratch_bytes,
+            Some(hop) => hop.all_bytes(),
             None if self.stages.are_there() => STAGES_BYTES,
             None => 0,
         }

@@ -16,7 +16,7 @@
 use super::choose::{self, Elements, Leaf, paddings};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
-use super::staged::STAGES_BYTES;
+use super::staged::{STAGES_BYTES, Stages, Ways};
 use super::stores::LINE;
 use crate::error::Side as Which;
 
@@ -32,7 +32,17 @@ pub(super) struct Hop {
     pub(super) scratch_bytes: usize,
 }
 
-/// So many bytes of scratch memory are used at most.
+impl Hop {
+    /// How much scratch memory its passes work on, that for their stages included, which is behind what they have between
+    /// them.
+    pub(super) fn all_bytes(&self) -> usize {
+        let has_stages = self.first.iter().chain(&self.second).any(|leaf| leaf.stages.are_there());
+        let stages = if has_stages { STAGES_BYTES } else { 0 };
+        self.scratch_bytes + stages
+    }
+}
+
+/// So many bytes are between two passes at most.
 pub(crate) const HOP_BYTES: usize = IN_L2 + MOST_APART * LINE;
 
 /// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
@@ -73,12 +83,27 @@ const BESIDE: u64 = 128;
 const RUN: u64 = 8 * 512;
 
 /// The kernels that carry out a nest of data in two passes: where its [words](are_worth_passes) are worth these, and
-/// where they are quicker than what `direct` does, which is slow.
-pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<Vec<Leaf>> {
-    let is_slow = cost::is_slow(direct, elements);
+/// where they are quicker than what `direct` does, which is slow. The nest and the elements are as kernels see them, if
+/// passes are to have stages; their places then count so, too.
+pub(super) fn data(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    // Elements are converted once, whether in one pass or in two.
+    let of_kernels = |leaf: &Leaf| match ways {
+        Ways::DIRECT => leaf.clone(),
+        _ => Leaf { stages: Stages::default(), ..leaf.clone() },
+    };
+    let direct: Vec<Leaf> = direct.iter().map(of_kernels).collect();
+    let is_slow = cost::is_slow(&direct, elements);
     let stores = elements.stores;
-    let may_be_worth =
-        |side| stores.of_words(side, Rows::Near) || stores.of_words(side, Rows::Scattered);
+    // What is worth them was measured without stages.
+    let may_be_worth = |side| {
+        ways == Ways::DIRECT
+            && (stores.of_words(side, Rows::Near) || stores.of_words(side, Rows::Scattered))
+    };
     let sides = [Which::Destination, Which::Source];
     if !is_slow && !sides.into_iter().any(may_be_worth) {
         return None;
@@ -86,15 +111,15 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
     let nest = nest.clone().canonical();
     let of_words = sides
         .into_iter()
-        .filter(|&side| are_worth_passes(side, &nest, elements))
-        .find_map(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, IN_L2));
+        .filter(|&side| may_be_worth(side) && are_worth_passes(side, &nest, elements))
+        .find_map(|side| Passes::of_words(side, &nest, elements)?.leaves(elements, ways, IN_L2));
     if of_words.is_some() || !is_slow {
         return of_words;
     }
     let room = if stores.are_shuffled() || stores.of_runs() { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
-    let mut least = cost(direct, elements.stores)? / 4 * 3;
+    let mut least = cost(&direct, elements.stores)? / 4 * 3;
     for passes in [
         Passes::of_words(Which::Destination, &nest, elements),
         Passes::of_rows(Which::Destination, &nest, elements),
@@ -102,7 +127,7 @@ pub(super) fn data(nest: &Nest, elements: &Elements, direct: &[Leaf]) -> Option<
         Passes::of_rows(Which::Source, &nest, elements),
         Passes::of_padded_runs(&nest, elements),
     ] {
-        let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, room)) else {
+        let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, ways, room)) else {
             continue;
         };
         let Some(cost) = cost(&leaves, elements.stores) else { continue };
@@ -353,7 +378,7 @@ impl Passes {
     }
 
     /// The kernels of all tiles, through so much scratch memory.
-    fn leaves(self, elements: &Elements, room: usize) -> Option<Vec<Leaf>> {
+    fn leaves(self, elements: &Elements, ways: Ways, room: usize) -> Option<Vec<Leaf>> {
         let tile = self.tile(room)?;
         let mut tiles: Vec<Vec<(u64, u64, u64)>> = vec![Vec::new()];
         for (along, &size) in self.along.iter().zip(&tile) {
@@ -365,7 +390,7 @@ impl Passes {
             let with = |part| tiles.iter().map(move |tile| [tile.as_slice(), &[part]].concat());
             tiles = parts.flat_map(with).collect();
         }
-        let leaves = tiles.into_iter().map(|tile| self.leaf(&tile, elements, room));
+        let leaves = tiles.into_iter().map(|tile| self.leaf(&tile, elements, ways, room));
         let mut leaves = leaves.collect::<Option<Vec<Leaf>>>()?;
         leaves.extend(self.padding);
         Some(leaves)
@@ -373,7 +398,13 @@ impl Passes {
 
     /// The two passes over tiles: of each loop the first element, how many tiles there are
     /// along it, and how many elements of it a tile has.
-    fn leaf(&self, at: &[(u64, u64, u64)], elements: &Elements, room: usize) -> Option<Leaf> {
+    fn leaf(
+        &self,
+        at: &[(u64, u64, u64)],
+        elements: &Elements,
+        ways: Ways,
+        room: usize,
+    ) -> Option<Leaf> {
         let (mut source, mut destination) = (self.source, self.destination);
         let (mut first, mut second, mut loops) = (Vec::new(), Vec::new(), Vec::new());
         let mut step = u64::from(self.bits);
@@ -406,7 +437,8 @@ impl Passes {
             second.push(Loop::new(size, step, all.destination));
             step = step.checked_mul(size)?;
         }
-        let scratch_bytes = usize::try_from(step.div_ceil(8)).ok()?;
+        let scratch_bytes =
+            usize::try_from(step.div_ceil(8)).ok()?.checked_next_multiple_of(LINE)?;
         if scratch_bytes > HOP_BYTES {
             return None;
         }
@@ -430,9 +462,10 @@ impl Passes {
             alone: true,
             ..*elements
         };
+        let [ways_into, ways_out_of] = ways.of_passes();
         let hop = Hop {
-            first: choose::data(nest(first), &into)?,
-            second: choose::data(nest(second), &out_of)?,
+            first: ways_into.staged(choose::data(nest(first), &into)?, into.stores)?,
+            second: ways_out_of.staged(choose::data(nest(second), &out_of)?, out_of.stores)?,
             scratch_bytes,
         };
         Some(Leaf::of_hop(source, destination, loops, hop))

@@ -11,7 +11,6 @@ use super::side::{Needs, Side};
 use super::staged::{self, Conversions, MostFirst};
 use super::stores::Stores;
 use super::tails;
-use super::word_columns;
 use super::{Options, Padding};
 use crate::drive::Program;
 
@@ -281,20 +280,20 @@ impl Recipe {
         parts: &mut VecDeque<Part>,
         elements: &Elements,
     ) -> Option<Vec<Leaf>> {
-        let converts = self.conversions.source.is_some() || self.conversions.destination.is_some();
-        if converts || !elements.are_few {
+        if !elements.are_few {
             return None;
         }
-        let of_part = |part: &Part| {
-            part.is_data().then(|| word_columns::leaves(Some(nest), &part.nest, elements))?
+        let leaves = |whole: Option<&Nest>, rest: &Nest| {
+            staged::words_of_columns(whole, rest, elements, self.conversions)
         };
+        let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
         if let Some((i, leaves)) =
             parts.iter().enumerate().find_map(|(i, part)| Some((i, of_part(part)?)))
         {
             parts.remove(i);
             return Some(leaves);
         }
-        word_columns::leaves(None, nest, elements)
+        leaves(None, nest)
     }
 
     fn assemble(

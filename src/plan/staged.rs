@@ -17,6 +17,7 @@ use super::choose::{self, Elements, Leaf};
 use super::hop;
 use super::nest::{Loop, Nest};
 use super::stores::{LINE, Stores};
+use super::word_columns;
 use crate::Tier;
 
 /// What is widened at a time: with what it is read from and written to, less than
@@ -99,6 +100,30 @@ pub(crate) struct Conversions {
     pub(crate) destination: Option<Conversion>,
 }
 
+impl Conversions {
+    /// Whether a side is converted.
+    fn are_there(self) -> bool {
+        self.source.is_some() || self.destination.is_some()
+    }
+
+    /// The ways of the two sides: direct, where they are not converted.
+    fn ways(self) -> Ways {
+        let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
+        let way = |conversion, (array, seen)| Way::Staged {
+            op: BlockOp::Convert { conversion },
+            array: bits(array),
+            seen: bits(seen),
+        };
+        let source =
+            self.source.map_or(Way::Direct, |conversion| way(conversion, conversion.widths()));
+        let destination = self.destination.map_or(Way::Direct, |conversion| {
+            let (from, to) = conversion.widths();
+            way(conversion, (to, from))
+        });
+        Ways { source, destination }
+    }
+}
+
 /// The kernels that carry out a nest of data: directly if that is fast, otherwise with
 /// those sides staged whose elements are narrower than a byte.
 pub(super) fn data(
@@ -110,27 +135,32 @@ pub(super) fn data(
     let Elements { source_bits, destination_bits, truth, .. } = *elements;
     let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
     let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
-    let sources = Way::all(source_bits, order.source, widen, conversions.source, |c| c.widths());
-    let destinations =
-        Way::all(destination_bits, order.destination, narrow, conversions.destination, |c| {
-            let (from, to) = c.widths();
-            (to, from)
-        });
+    let converted = conversions.ways();
+    let sources = match converted.source {
+        Way::Direct => Way::all(source_bits, order.source, widen),
+        way => vec![way],
+    };
+    let destinations = match converted.destination {
+        Way::Direct => Way::all(destination_bits, order.destination, narrow),
+        way => vec![way],
+    };
     let mut best: Option<(usize, Vec<Leaf>)> = None;
-    let converts = conversions.source.is_some() || conversions.destination.is_some();
+    let converts = conversions.are_there();
     if let Some(leaves) = of_rows_most_first(&nest, elements, order).filter(|_| !converts) {
         return Some(leaves);
     }
-    let both = destinations.iter().flat_map(|&to| sources.iter().map(move |&from| (from, to)));
-    let both = both.flat_map(|sides| match sides {
-        (Way::Direct, Way::Direct) => vec![(sides, true)],
+    let both = destinations
+        .iter()
+        .flat_map(|&destination| sources.iter().map(move |&source| Ways { source, destination }));
+    let both = both.flat_map(|ways| match ways {
+        Ways::DIRECT => vec![(ways, true)],
         // Rows that are not to be cut may have no room.
-        _ => vec![(sides, true), (sides, false)],
+        _ => vec![(ways, true), (ways, false)],
     });
-    for (sides, has_matrices) in both {
-        let leaves = match sides {
-            (Way::Direct, Way::Direct) => choose::data(nest.clone(), elements),
-            _ => staged(&nest, elements, sides, has_matrices),
+    for (ways, has_matrices) in both {
+        let leaves = match ways {
+            Ways::DIRECT => choose::data(nest.clone(), elements),
+            _ => staged(&nest, elements, ways, has_matrices),
         };
         let Some(leaves) = leaves else { continue };
         let slowness_of = |leaf| slowness(leaf, elements.stores.tier);
@@ -147,15 +177,45 @@ pub(super) fn data(
         return choose::data_on_bits(nest, elements);
     }
     let (_, leaves) = best?;
-    if elements.are_few
-        && !converts
-        && !order.source
-        && !order.destination
-        && let Some(leaves) = hop::data(&nest, elements, &leaves)
-    {
-        return Some(leaves);
+    let passes = if !elements.are_few || order.source || order.destination {
+        None
+    } else if converts {
+        converted_passes(&nest, elements, converted, &leaves)
+    } else {
+        hop::data(&nest, elements, converted, &leaves)
+    };
+    Some(passes.unwrap_or(leaves))
+}
+
+/// Two passes, of which the first one converts what it reads, or the second one what it writes.
+fn converted_passes(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
+    for leaf in &mut leaves {
+        // Their passes count from where they begin.
+        ways.scale(leaf)?;
     }
     Some(leaves)
+}
+
+/// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps.
+pub(super) fn words_of_columns(
+    whole: Option<&Nest>,
+    rest: &Nest,
+    elements: &Elements,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    let ways = conversions.ways();
+    let whole = match whole {
+        Some(nest) => Some(ways.nest(nest)?),
+        None => None,
+    };
+    let (rest, as_seen) = (ways.nest(rest)?, ways.elements(elements)?);
+    ways.staged(word_columns::leaves(whole.as_ref(), &rest, &as_seen)?, elements.stores)
 }
 
 /// The leaves of a nest with one side whose elements go from the most significant bits on, where a
@@ -188,7 +248,7 @@ fn of_rows_most_first(nest: &Nest, elements: &Elements, order: MostFirst) -> Opt
 }
 
 /// How a side of a kernel call is brought to it, or taken from it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Direct,
     /// By an op that makes elements of `seen` bits, which is what the kernel sees, of
@@ -202,19 +262,7 @@ enum Way {
 
 impl Way {
     /// The ways for elements of so many bits, the best first.
-    fn all(
-        bits: u32,
-        most_first: bool,
-        widen_or_narrow: BlockOp,
-        conversion: Option<Conversion>,
-        widths: impl Fn(Conversion) -> (usize, usize),
-    ) -> Vec<Way> {
-        if let Some(conversion) = conversion {
-            let (array, seen) = widths(conversion);
-            let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
-            let op = BlockOp::Convert { conversion };
-            return vec![Way::Staged { op, array: bits(array), seen: bits(seen) }];
-        }
+    fn all(bits: u32, most_first: bool, widen_or_narrow: BlockOp) -> Vec<Way> {
         let widened = Way::Staged { op: widen_or_narrow, array: bits, seen: 8 };
         // Kernels take the first element to have the least significant bits.
         let reversed = Way::Staged { op: BlockOp::Reverse { bits }, array: 8, seen: 8 };
@@ -280,82 +328,124 @@ fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     }
 }
 
-/// The leaves of a nest whose named sides are as kernels see them, behind or before
-/// stages that see to that.
-fn staged(
-    nest: &Nest,
-    elements: &Elements,
-    sides: (Way, Way),
-    has_matrices: bool,
-) -> Option<Vec<Leaf>> {
-    let (source, destination) = sides;
-    let loops = nest.loops.iter().map(|l| {
-        let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
-        Some(Loop { source, destination, ..*l })
-    });
-    let nest = Nest {
-        source: source.seen(nest.source)?,
-        destination: destination.seen(nest.destination)?,
-        loops: loops.collect::<Option<_>>()?,
-    };
-    let mut as_seen = Elements { has_matrices, ..*elements };
-    if let Way::Staged { array, seen, op } = source {
-        if !matches!(op, BlockOp::Reverse { .. }) {
-            as_seen.source_bits = seen;
+/// How both sides are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ways {
+    source: Way,
+    destination: Way,
+}
+
+impl Ways {
+    /// Kernels work on both.
+    pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
+
+    /// For a pass into scratch memory, whose elements are as kernels see them, and one out of it.
+    pub(super) fn of_passes(self) -> [Ways; 2] {
+        [Ways { destination: Way::Direct, ..self }, Ways { source: Way::Direct, ..self }]
+    }
+
+    /// A nest as kernels see it.
+    fn nest(self, nest: &Nest) -> Option<Nest> {
+        let Ways { source, destination } = self;
+        let loops = nest.loops.iter().map(|l| {
+            let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
+            Some(Loop { source, destination, ..*l })
+        });
+        Some(Nest {
+            source: source.seen(nest.source)?,
+            destination: destination.seen(nest.destination)?,
+            loops: loops.collect::<Option<_>>()?,
+        })
+    }
+
+    /// And what they see of its elements.
+    fn elements(self, elements: &Elements) -> Option<Elements> {
+        let mut as_seen = *elements;
+        if let Way::Staged { array, seen, op } = self.source {
+            if !matches!(op, BlockOp::Reverse { .. }) {
+                as_seen.source_bits = seen;
+            }
+            as_seen.source_end =
+                (elements.source_end / u64::from(array)).checked_mul(u64::from(seen))?;
         }
-        as_seen.source_end =
-            (elements.source_end / u64::from(array)).checked_mul(u64::from(seen))?;
+        if let Way::Staged { seen, op, .. } = self.destination
+            && !matches!(op, BlockOp::Reverse { .. })
+        {
+            // The stage sees to truth.
+            (as_seen.destination_bits, as_seen.truth) = (seen, false);
+        }
+        Some(as_seen)
     }
-    if let Way::Staged { seen, op, .. } = destination
-        && !matches!(op, BlockOp::Reverse { .. })
-    {
-        // The stage sees to truth.
-        (as_seen.destination_bits, as_seen.truth) = (seen, false);
+
+    /// Has the places of a leaf count in the arrays.
+    fn scale(self, leaf: &mut Leaf) -> Option<()> {
+        if let Way::Staged { array, seen, .. } = self.source {
+            leaf.scale(true, array, seen)?;
+        }
+        if let Way::Staged { array, seen, .. } = self.destination {
+            leaf.scale(false, array, seen)?;
+        }
+        Some(())
     }
-    let mut leaves = Vec::new();
-    for leaf in choose::data(nest, &as_seen)? {
-        match leaf.op {
-            BlockOp::Bits { .. } => return None,
-            // Padding is no matter of stages; but of a staged side, its places are.
-            BlockOp::Fill | BlockOp::FillBits if destination.is_staged() => return None,
-            BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
-            _ => {
-                if let Some(leaf) = leaf.converted((source, destination), elements.stores) {
-                    leaves.push(leaf);
-                    continue;
-                }
-                for mut leaf in small(leaf, (source, destination))? {
-                    leaf.stage_source(source)?;
-                    leaf.stage_destination(destination)?;
-                    leaves.push(leaf);
+
+    /// Leaves of what kernels see, behind or before stages that make it so.
+    pub(super) fn staged(self, of_seen: Vec<Leaf>, stores: Stores) -> Option<Vec<Leaf>> {
+        if self == Ways::DIRECT {
+            return Some(of_seen);
+        }
+        let mut leaves = Vec::new();
+        for leaf in of_seen {
+            match leaf.op {
+                BlockOp::Bits { .. } => return None,
+                // Padding is no matter of stages; but of a staged side, its places are.
+                BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
+                BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
+                _ => {
+                    if let Some(leaf) = leaf.converted(self, stores) {
+                        leaves.push(leaf);
+                        continue;
+                    }
+                    for mut leaf in small(leaf, self)? {
+                        leaf.stage_source(self.source)?;
+                        leaf.stage_destination(self.destination)?;
+                        leaves.push(leaf);
+                    }
                 }
             }
         }
+        Some(leaves)
     }
-    Some(leaves)
+}
+
+/// The leaves of a nest in such ways.
+fn staged(nest: &Nest, elements: &Elements, ways: Ways, has_matrices: bool) -> Option<Vec<Leaf>> {
+    let as_seen = ways.elements(&Elements { has_matrices, ..*elements })?;
+    ways.staged(choose::data(ways.nest(nest)?, &as_seen)?, elements.stores)
 }
 
 /// The same in calls that need no more scratch memory than there is.
-fn small(mut leaf: Leaf, sides: (Way, Way)) -> Option<Vec<Leaf>> {
+fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
     let fits = |leaf: &Leaf| {
-        let source = sides.0.fits(leaf.source_scratch()?.scratch_bytes);
-        Some(source && sides.1.fits(leaf.destination_scratch()?.scratch_bytes))
+        let source = ways.source.fits(leaf.source_scratch()?.scratch_bytes);
+        Some(source && ways.destination.fits(leaf.destination_scratch()?.scratch_bytes))
     };
     if matches!(leaf.op, BlockOp::Transpose { .. }) {
-        leaf.join_lines(sides)?;
+        leaf.join_lines(ways)?;
     }
     let least = |along: Along| (along, along.least(&leaf));
     // From the outermost on, each down to the largest number that fits, or the least.
     let order = match leaf.op {
         BlockOp::Transpose { .. } => {
-            let (runs, along) = if sides.0.is_staged() {
+            let (runs, along) = if ways.source.is_staged() {
                 (Along::Rows, Along::Columns)
             } else {
                 (Along::Columns, Along::Rows)
             };
             // Their number is the length of the other side's runs. Those of a destination had better be long themselves.
-            let long = match sides {
-                (Way::Direct, way) => way.long_runs().unwrap_or(LONG_RUNS),
+            let long = match ways {
+                Ways { source: Way::Direct, destination: way } => {
+                    way.long_runs().unwrap_or(LONG_RUNS)
+                }
                 _ => LONG_RUNS,
             };
             let long = usize::try_from(long.min(LONG_RUNS)).ok()?.max(runs.least(&leaf));
@@ -470,10 +560,10 @@ impl Leaf {
     }
 
     /// Runs that are converted, if they are only copied else: without scratch memory.
-    fn converted(&self, sides: (Way, Way), stores: Stores) -> Option<Leaf> {
-        let (way, is_source) = match sides {
-            (way @ Way::Staged { .. }, Way::Direct) => (way, true),
-            (Way::Direct, way @ Way::Staged { .. }) => (way, false),
+    fn converted(&self, ways: Ways, stores: Stores) -> Option<Leaf> {
+        let (way, is_source) = match ways {
+            Ways { source: way, destination: Way::Direct } => (way, true),
+            Ways { source: Way::Direct, destination: way } => (way, false),
             _ => return None,
         };
         let Way::Staged { op: op @ BlockOp::Convert { conversion }, array, seen } = way else {
@@ -518,12 +608,12 @@ impl Leaf {
 
     /// Makes blocks of a transpose's lines, if these follow each other on the staged side (the source, if both are): not
     /// where its blocks follow each other on the other side and are needed there to make a line of the cache.
-    fn join_lines(&mut self, sides: (Way, Way)) -> Option<()> {
+    fn join_lines(&mut self, ways: Ways) -> Option<()> {
         let (strip, op) = (&mut self.strip, self.op);
         let of_source = (strip.source_line, strip.source_step, strip.source_runs(op)?);
         let of_destination =
             (strip.destination_line, strip.destination_step, strip.destination_runs(op)?);
-        let (staged, other) = if sides.0.is_staged() {
+        let (staged, other) = if ways.source.is_staged() {
             (of_source, of_destination)
         } else {
             (of_destination, of_source)
@@ -564,7 +654,9 @@ impl Leaf {
         self.strip.source_step = scratch.block;
         if runs.count > 1 {
             match self.op {
-                BlockOp::TransposeDeinterleave { .. } => self.strip.column_stride = scratch.row,
+                BlockOp::TransposeDeinterleave { .. } | BlockOp::DeinterleaveColumns { .. } => {
+                    self.strip.column_stride = scratch.row;
+                }
                 _ => self.strip.row_stride = scratch.row,
             }
         }
@@ -591,7 +683,8 @@ impl Leaf {
             match self.op {
                 BlockOp::Deinterleave { .. }
                 | BlockOp::Unsqueeze { .. }
-                | BlockOp::TransposeDeinterleave { .. } => self.strip.row_stride = scratch.row,
+                | BlockOp::TransposeDeinterleave { .. }
+                | BlockOp::DeinterleaveColumns { .. } => self.strip.row_stride = scratch.row,
                 _ => self.strip.column_stride = scratch.row,
             }
         }
