@@ -289,15 +289,11 @@ fn words_that_want_two_passes_are_converted_by_one() {
             let parts = plan.unwrap().explain().parts.into_iter();
             parts.filter(|part| part.pass == pass).map(|part| part.kernel).collect()
         };
-        let shape = shape("bf16[100,50,20]{1,0,2:T(8,128)(2,1)}");
-        for kernel in kernels(builder.pack(&shape), Pass::First) {
-            assert!(kernel.ends_with("-f32tobf16-interleave2x16"), "{kernel}");
-        }
+        let shape = shape("bf16[3,128,100,7]{1,2,3,0:T(8,128)(2,1)}");
+        let first = kernels(builder.pack(&shape), Pass::First);
+        assert!(!first.is_empty() && first.iter().all(|k| k.contains("-f32tobf16-")), "{first:?}");
         let last = kernels(builder.unpack(&shape), Pass::Second);
-        assert!(!last.is_empty());
-        for kernel in last {
-            assert!(kernel.ends_with("-deinterleave2x16-bf16tof32"), "{kernel}");
-        }
+        assert!(!last.is_empty() && last.iter().all(|k| k.ends_with("-bf16tof32")), "{last:?}");
         let shape = common::shape("bf16[1000,3]{0,1:T(2,128)(2,1)}");
         let packing = kernels(builder.pack(&shape), Pass::Only);
         assert!(packing.iter().any(|k| k.ends_with("-interleave-columns2x16")), "{packing:?}");

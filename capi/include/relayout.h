@@ -333,7 +333,7 @@ uint64_t relayout_plan_destination_bytes(const struct relayout_plan *plan);
 
 /*
  Carries a plan out. Any number of threads may do so at the same time.
- On the stack of each are up to 144 KiB of scratch memory.
+ On the stack of each are up to 176 KiB of scratch memory.
 
  # Safety
 

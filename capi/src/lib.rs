@@ -595,7 +595,7 @@ pub unsafe extern "C" fn relayout_plan_destination_bytes(plan: *const relayout_p
 }
 
 /// Carries a plan out. Any number of threads may do so at the same time.
-/// On the stack of each are up to 144 KiB of scratch memory.
+/// On the stack of each are up to 176 KiB of scratch memory.
 ///
 /// # Safety
 ///

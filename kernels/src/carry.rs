@@ -46,7 +46,7 @@ pub(super) const RUN: usize = 512;
 
 /// Where prefetchers follow what is read, but not from strip to strip, so many bytes of the next strip are fetched while
 /// as many of this one are read.
-const NEXT: usize = 64 << 10;
+pub(super) const NEXT: usize = 64 << 10;
 
 /// So many bytes between two runs are little, and fetched.
 pub(super) const BETWEEN: usize = 512;
@@ -65,8 +65,8 @@ pub(super) trait Make {
     ///
     /// # Safety
     ///
-    /// A block of the strip can be read and written there; what it writes is whole lines, and
-    /// its columns are those of a vector at least. The CPU has `V`.
+    /// A block of the strip can be read and written there, with its padding; what it writes is whole lines. Its columns are
+    /// as many as who has blocks made asks for. The CPU has `V`.
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
 }
 
@@ -102,13 +102,14 @@ impl Carry {
         } else {
             op_rows
         };
-        // Padding is made with the one run of a block.
+        // Who makes words makes the padding behind them, too.
+        let pads = matches!(op, BlockOp::Interleave { .. } | BlockOp::ConvertInterleave { .. });
         let bytes = written.bytes.checked_add(strip.pad)?;
         let written = Runs { bytes, ..written };
         let Runs { count, stride, bytes } = written;
         let is_joined = strip.blocks > 1 && strip.destination_step == bytes;
         let any_join = is_joined || strip.lines > 1 && strip.destination_line == bytes;
-        let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && (strip.pad == 0 || count == 1);
+        let is_whole = bytes > 0 && bytes.is_multiple_of(LINE) && (strip.pad == 0 || pads);
         if !any_join || !is_whole || bytes > MADE * PAGE || !(1..=KEPT).contains(&count) {
             return None;
         }
@@ -161,8 +162,7 @@ impl Carry {
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for the strip that this was made for and the op
-    /// of `M`, whose columns are those of a vector at least: bytes that are whole lines are
-    /// that. The CPU has `V`.
+    /// of `M`, whose columns are as many as that needs. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn run<M: Make, V: Vector>(
         &self,
@@ -550,8 +550,8 @@ impl<'a> Reads<'a> {
         let read = carry.read;
         let by_rows = count == 1 && read.bytes.is_multiple_of(LINE);
         let (rows, stride) = if by_rows { (read.count, read.stride) } else { (1, 0) };
-        let read = read.count * read.bytes;
-        let lines = read / rows.max(1) / LINE;
+        let lines = (read.count * read.bytes / rows.max(1)).div_ceil(LINE);
+        let read = rows * lines * LINE;
         let from = blocks.next().map_or(source, |place| source.wrapping_add(place.source));
         let bytes = [read, count * bytes];
         let is_short = read.saturating_mul(strip.lines).saturating_mul(strip.blocks) <= NEXT;

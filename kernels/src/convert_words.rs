@@ -1,4 +1,6 @@
 //! Numbers of one type into words of those of another one, and out of such words.
+//!
+//! Each lot of words is a loop that compilers make vectors of. Where lines are streamed, the lot is made in memory first.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
@@ -6,27 +8,62 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::algorithm::Algorithm;
-use super::carry::{Carry, Make};
+use super::carry::{Carry, Make, NEXT};
 use super::scalar;
-use super::vector::Vector;
-use super::{BlockOp, Place, Strip};
+use super::vector::{LINE, Vector, stream_zeros};
+use super::walk::Ahead;
+use super::{BlockOp, Place, Runs, Strip};
 use crate::conversion::{Convert, PartOfWord, Unaligned};
 
-/// [`BlockOp::ConvertInterleave`]: `WAYS` rows of numbers. The compiler makes vectors of its loop.
+/// [`BlockOp::ConvertInterleave`]: `WAYS` rows of numbers.
 pub(super) struct ConvertInterleave<C, const WAYS: usize, const STREAM: bool>(PhantomData<C>);
 
 /// [`BlockOp::DeinterleaveConvert`]: the mirror.
 pub(super) struct DeinterleaveConvert<C, const WAYS: usize, const STREAM: bool>(PhantomData<C>);
 
-/// So many words are made at a time.
+/// So many words are made, or taken apart, at a time.
 const LOT: usize = 128;
 
-/// A number that a row is read as which is not there.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Zeros([u8; LOT * 8]);
+/// So much is fetched ahead in rows that go on.
+const AHEAD: usize = 1024;
 
-static ZEROS: Zeros = Zeros([0; LOT * 8]);
+/// What is read of a row that is not there.
+static ZEROS: [u32; LOT] = [0; LOT];
+
+/// A lot of words or of numbers, before it is streamed.
+#[repr(C, align(64))]
+struct Made([MaybeUninit<u32>; LOT]);
+
+impl Made {
+    fn memory() -> Made {
+        Made([MaybeUninit::uninit(); LOT])
+    }
+
+    /// Streams its first bytes.
+    ///
+    /// # Safety
+    ///
+    /// They have been made, and can be written; they are whole vectors, at a multiple of a vector's bytes. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn stream<V: Vector>(&self, bytes: usize, to: *mut u8) {
+        let from = self.0.as_ptr().cast::<u8>();
+        for at in (0..bytes).step_by(V::BYTES) {
+            // SAFETY: a vector of what has been made.
+            let vector = unsafe { V::load(from.wrapping_add(at)) };
+            // SAFETY: by the contract of this function.
+            unsafe { vector.stream(to.wrapping_add(at)) };
+        }
+    }
+}
+
+/// How far ahead the source is fetched: in runs that go on with each other, or in the next strip, if that is all there is.
+#[inline(always)]
+fn ahead(strip: &Strip, read: Runs) -> Ahead {
+    let all = read.bytes.saturating_mul(read.count).saturating_mul(strip.lines * strip.blocks);
+    let goes_on = [strip.source_line, strip.source_step].contains(&read.bytes);
+    let is_short = all <= NEXT && strip.next != 0;
+    Ahead::near(if is_short || !goes_on { strip.next } else { AHEAD })
+}
 
 impl<C: Convert, const WAYS: usize, const STREAM: bool> Algorithm
     for ConvertInterleave<C, WAYS, STREAM>
@@ -48,14 +85,25 @@ where
         source: *const u8,
         destination: *mut u8,
     ) {
-        let op = BlockOp::ConvertInterleave { conversion: C::CONVERSION };
-        let strip = strip.along_runs(op);
-        if STREAM && let Some(carry) = Carry::new(&strip, op) {
-            // SAFETY: the same strip and op.
-            return unsafe { carry.run::<Self, V>(&strip, source, destination) };
+        if !STREAM {
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
         }
-        // SAFETY: the same strip.
-        unsafe { Self::elements(&strip, source, destination) };
+        let op = BlockOp::ConvertInterleave { conversion: C::CONVERSION };
+        // In the order in which words are written.
+        let strip = &strip.along_runs(op);
+        let steps = destination.addr() | strip.destination_line | strip.destination_step;
+        let bytes = strip.columns * size_of::<u32>() + strip.pad;
+        if (steps | bytes).is_multiple_of(LINE) {
+            // SAFETY: the same strip, whose blocks are whole lines.
+            unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        } else if let Some(carry) = Carry::new(strip, op) {
+            // SAFETY: the same strip and op; a block is made whatever columns it has.
+            unsafe { carry.run::<Self, V>(strip, source, destination) };
+        } else {
+            // SAFETY: the same strip.
+            unsafe { Self::elements(strip, source, destination) };
+        }
     }
 }
 
@@ -70,22 +118,64 @@ where
     /// It can be read and written.
     #[inline(always)]
     unsafe fn block(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let (columns, words) = (strip.columns, destination.cast::<Unaligned<u32>>());
-        for at in (0..columns).step_by(LOT) {
-            let count = LOT.min(columns - at);
-            let mut rows = [(&raw const ZEROS).cast::<Unaligned<C::From>>(); WAYS];
-            for (row, first) in rows.iter_mut().enumerate().take(strip.rows) {
-                let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
-                *first = row.cast::<Unaligned<_>>().wrapping_add(at);
-            }
-            let words = words.wrapping_add(at).cast::<MaybeUninit<_>>();
-            // SAFETY: the words of these columns, which nobody else writes or reads.
-            let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
-            // SAFETY: columns of each row of the block, or as many zeros.
-            unsafe { make_words::<C, WAYS>(rows, words) };
+        let words = destination.cast::<Unaligned<u32>>();
+        for at in (0..strip.columns).step_by(LOT) {
+            let count = LOT.min(strip.columns - at);
+            let rows = Self::rows(strip, source, at);
+            // SAFETY: columns of the block, and their words.
+            unsafe { make_words::<C, WAYS>(rows, count, words.wrapping_add(at)) };
         }
         // SAFETY: `pad` bytes follow the words of the block.
-        unsafe { scalar::fill(words.wrapping_add(columns).cast(), 0, strip.pad) };
+        unsafe { scalar::fill(words.wrapping_add(strip.columns).cast(), 0, strip.pad) };
+    }
+
+    /// Where the rows of a block are, from that column on, of which there is no more than a lot to be read.
+    #[inline(always)]
+    fn rows(strip: &Strip, source: *const u8, at: usize) -> [*const Unaligned<C::From>; WAYS] {
+        const { assert!(size_of::<C::From>() <= size_of::<u32>(), "there are zeros for all") };
+        let mut rows = [(&raw const ZEROS).cast::<Unaligned<C::From>>(); WAYS];
+        for (row, first) in rows.iter_mut().enumerate().take(strip.rows) {
+            let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+            *first = row.cast::<Unaligned<_>>().wrapping_add(at);
+        }
+        rows
+    }
+
+    /// Streams blocks that are whole lines, with their padding.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and all blocks begin and end where lines do.
+    #[inline(always)]
+    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        let row_bytes = strip.columns * size_of::<C::From>();
+        let runs = Runs { count: strip.rows, stride: strip.row_stride, bytes: row_bytes };
+        let ahead = ahead(strip, runs);
+        let mut made = Made::memory();
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let mut to = destination;
+            for at in (0..strip.columns).step_by(LOT) {
+                let count = LOT.min(strip.columns - at);
+                let rows = Self::rows(strip, source, at);
+                for row in rows.iter().take(strip.rows) {
+                    ahead.fetch_bytes::<V, false>(row.cast(), count * size_of::<C::From>());
+                }
+                // SAFETY: columns of the block, no more than there is room for.
+                unsafe { make_words::<C, WAYS>(rows, count, made.0.as_mut_ptr().cast()) };
+                // Only the last words are no whole lines perhaps; the padding that makes them so is there.
+                let words = count * size_of::<u32>();
+                let bytes = words.next_multiple_of(LINE);
+                let behind = made.0.as_mut_ptr().cast::<u8>().wrapping_add(words);
+                // SAFETY: a lot is whole lines, so there is room.
+                unsafe { scalar::fill(behind, 0, bytes - words) };
+                // SAFETY: what was made, to where a line begins.
+                unsafe { made.stream::<V>(bytes, to) };
+                to = to.wrapping_add(bytes);
+            }
+            let end = destination.wrapping_add(strip.columns * size_of::<u32>() + strip.pad);
+            // SAFETY: the rest of the padding, which is whole lines.
+            unsafe { stream_zeros::<V>(to, end.addr() - to.addr()) };
+        }
     }
 }
 
@@ -100,16 +190,20 @@ where
     }
 }
 
-/// The words of as many numbers of each row.
+/// The words of so many numbers of each row.
 ///
 /// # Safety
 ///
-/// So many can be read in each.
+/// So many can be read in each, and the words be written.
 #[inline(always)]
 unsafe fn make_words<C: Convert<To: PartOfWord>, const WAYS: usize>(
     rows: [*const Unaligned<C::From>; WAYS],
-    words: &mut [MaybeUninit<Unaligned<u32>>],
+    count: usize,
+    words: *mut Unaligned<u32>,
 ) {
+    let words = words.cast::<MaybeUninit<_>>();
+    // SAFETY: by the contract of this function; nobody else reads or writes them.
+    let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
     for (i, word) in words.iter_mut().enumerate() {
         let mut made = 0;
         for (row, numbers) in rows.iter().enumerate() {
@@ -142,13 +236,23 @@ where
         source: *const u8,
         destination: *mut u8,
     ) {
-        let op = BlockOp::DeinterleaveConvert { conversion: C::CONVERSION };
-        if STREAM && let Some(carry) = Carry::new(strip, op) {
-            // SAFETY: the same strip and op.
-            return unsafe { carry.run::<Self, V>(strip, source, destination) };
+        if !STREAM {
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
         }
-        // SAFETY: the same strip.
-        unsafe { Self::elements(strip, source, destination) };
+        let op = BlockOp::DeinterleaveConvert { conversion: C::CONVERSION };
+        let steps = strip.destination_line | strip.destination_step | strip.row_stride;
+        let bytes = strip.columns * size_of::<C::To>();
+        if (destination.addr() | steps | bytes).is_multiple_of(LINE) {
+            // SAFETY: the same strip, whose rows are whole lines.
+            unsafe { Self::stream_blocks::<V>(strip, source, destination) };
+        } else if let Some(carry) = Carry::new(strip, op) {
+            // SAFETY: the same strip and op; a block is made whatever columns it has.
+            unsafe { carry.run::<Self, V>(strip, source, destination) };
+        } else {
+            // SAFETY: the same strip.
+            unsafe { Self::elements(strip, source, destination) };
+        }
     }
 }
 
@@ -163,17 +267,43 @@ where
     /// It can be read and written.
     #[inline(always)]
     unsafe fn block(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let (columns, words) = (strip.columns, source.cast::<Unaligned<u32>>());
-        for at in (0..columns).step_by(LOT) {
-            let count = LOT.min(columns - at);
-            // SAFETY: words of the block.
-            let words = unsafe { std::slice::from_raw_parts(words.wrapping_add(at), count) };
+        let words = source.cast::<Unaligned<u32>>();
+        for at in (0..strip.columns).step_by(LOT) {
+            let count = LOT.min(strip.columns - at);
             for row in 0..WAYS.min(strip.rows) {
-                let first = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
-                let first = first.cast::<MaybeUninit<_>>().wrapping_add(at);
-                // SAFETY: columns of a row of the block, which nobody else writes or reads.
-                let numbers = unsafe { std::slice::from_raw_parts_mut(first, count) };
-                take_numbers::<C>(words, row, numbers);
+                let numbers = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+                let numbers = numbers.cast::<Unaligned<C::To>>().wrapping_add(at);
+                // SAFETY: words of the block, and columns of one of its rows.
+                unsafe { take_numbers::<C>(words.wrapping_add(at), row, count, numbers) };
+            }
+        }
+    }
+
+    /// Streams rows that are whole lines.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and all rows begin and end where lines do.
+    #[inline(always)]
+    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        const { assert!(size_of::<C::To>() <= size_of::<u32>(), "there is room for a lot") };
+        let run = Runs { count: 1, stride: 0, bytes: strip.columns * size_of::<u32>() };
+        let ahead = ahead(strip, run);
+        let mut made = Made::memory();
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            let words = source.cast::<Unaligned<u32>>();
+            for at in (0..strip.columns).step_by(LOT) {
+                let (count, words) = (LOT.min(strip.columns - at), words.wrapping_add(at));
+                ahead.fetch_bytes::<V, false>(words.cast(), count * size_of::<u32>());
+                for row in 0..WAYS.min(strip.rows) {
+                    let numbers = made.0.as_mut_ptr().cast();
+                    // SAFETY: words of the block, no more than there is room for.
+                    unsafe { take_numbers::<C>(words, row, count, numbers) };
+                    let to = destination.wrapping_add(row.wrapping_mul(strip.row_stride));
+                    let to = to.wrapping_add(at * size_of::<C::To>());
+                    // SAFETY: the columns of a row, which are whole lines, to where one begins.
+                    unsafe { made.stream::<V>(count * size_of::<C::To>(), to) };
+                }
             }
         }
     }
@@ -191,13 +321,23 @@ where
     }
 }
 
-/// The numbers of a row out of as many words.
+/// The numbers of a row out of so many words.
+///
+/// # Safety
+///
+/// These can be read, and so many numbers be written.
 #[inline(always)]
-fn take_numbers<C: Convert<From: PartOfWord>>(
-    words: &[Unaligned<u32>],
+unsafe fn take_numbers<C: Convert<From: PartOfWord>>(
+    words: *const Unaligned<u32>,
     row: usize,
-    numbers: &mut [MaybeUninit<Unaligned<C::To>>],
+    count: usize,
+    numbers: *mut Unaligned<C::To>,
 ) {
+    // SAFETY: by the contract of this function.
+    let words = unsafe { std::slice::from_raw_parts(words, count) };
+    // SAFETY: by the contract of this function; nobody else reads or writes them.
+    let numbers =
+        unsafe { std::slice::from_raw_parts_mut(numbers.cast::<MaybeUninit<_>>(), count) };
     for (word, number) in words.iter().zip(numbers) {
         let word = word.0 >> (row * 8 * size_of::<C::From>());
         number.write(Unaligned(C::convert(C::From::of_word(word))));

@@ -82,6 +82,7 @@ impl<
         if STREAM && !stream {
             let ways = u32::try_from(WAYS).unwrap_or_default();
             let op = BlockOp::Interleave { ways, bits: BITS, most_first: MOST_FIRST };
+            // Measured where prefetchers follow pages alone.
             let follows_pages = strip.core.follows_pages();
             let strip = if follows_pages { strip.along_runs(op) } else { *strip };
             if let Some(carry) = Carry::new(&strip, op) {

@@ -175,7 +175,7 @@ pub struct Strip {
     pub source_step: usize,
     /// And in the destination.
     pub destination_step: usize,
-    /// Of interleave and squeeze it may be fewer than a word takes; the others
+    /// Of interleave, convert-interleave and squeeze it may be fewer than a word takes; the others
     /// count as zeros. Of their mirrors, the others are left out.
     pub rows: usize,
     /// From one row of a block to the next one, on the side that has rows.

@@ -198,7 +198,8 @@ fn parts(
                     let before = parts_so_far.len();
                     parts(nodes, around, number, tier, parts_so_far);
                     for part in &mut parts_so_far[before..] {
-                        (part.pass, part.scratch_bytes) = (pass, *scratch_bytes);
+                        part.pass = pass;
+                        part.scratch_bytes += scratch_bytes;
                     }
                 }
             }

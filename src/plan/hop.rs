@@ -92,12 +92,14 @@ pub(super) fn data(
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
     // Elements are converted once, whether in one pass or in two.
-    let of_kernels = |leaf: &Leaf| match ways {
-        Ways::DIRECT => leaf.clone(),
-        _ => Leaf { stages: Stages::default(), ..leaf.clone() },
+    let alone: Vec<Leaf>;
+    let direct = if ways == Ways::DIRECT {
+        direct
+    } else {
+        alone = without_stages(direct);
+        &alone
     };
-    let direct: Vec<Leaf> = direct.iter().map(of_kernels).collect();
-    let is_slow = cost::is_slow(&direct, elements);
+    let is_slow = cost::is_slow(direct, elements);
     let stores = elements.stores;
     // What is worth them was measured without stages.
     let may_be_worth = |side| {
@@ -119,7 +121,7 @@ pub(super) fn data(
     let room = if stores.are_shuffled() || stores.of_runs() { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
-    let mut least = cost(&direct, elements.stores)? / 4 * 3;
+    let mut least = cost(direct, elements.stores)? / 4 * 3;
     for passes in [
         Passes::of_words(Which::Destination, &nest, elements),
         Passes::of_rows(Which::Destination, &nest, elements),
@@ -130,12 +132,25 @@ pub(super) fn data(
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, ways, room)) else {
             continue;
         };
-        let Some(cost) = cost(&leaves, elements.stores) else { continue };
+        let alone = if ways == Ways::DIRECT { None } else { Some(without_stages(&leaves)) };
+        let Some(cost) = cost(alone.as_ref().unwrap_or(&leaves), elements.stores) else { continue };
         if cost < least {
             (best, least) = (Some(leaves), cost);
         }
     }
     best
+}
+
+/// The kernels alone.
+fn without_stages(leaves: &[Leaf]) -> Vec<Leaf> {
+    let alone = |leaf: &Leaf| {
+        let hop = leaf.hop.as_ref().map(|hop| {
+            let (first, second) = (without_stages(&hop.first), without_stages(&hop.second));
+            Box::new(Hop { first, second, scratch_bytes: hop.scratch_bytes })
+        });
+        Leaf { stages: Stages::default(), hop, ..leaf.clone() }
+    };
+    leaves.iter().map(alone).collect()
 }
 
 /// Where the rows of a host array begin that have words which follow each other in an image.

@@ -372,7 +372,7 @@ impl Plan {
     /// `source` is the image of [`source_shape`](Plan::source_shape),
     /// `destination` that of [`destination_shape`](Plan::destination_shape).
     /// Neither need be aligned; a destination that begins at a multiple of 64
-    /// bytes is written faster. Up to 144 KiB of scratch memory are on the thread's stack,
+    /// bytes is written faster. Up to 176 KiB of scratch memory are on the thread's stack,
     /// beside what kernels need there.
     ///
     /// # Errors

@@ -8,7 +8,7 @@
 //! what it left there. Where bytes are right as they are but for the order of their
 //! elements, that is all that is mended on the way. Numbers of another type are
 //! converted there in the same manner; where a kernel would only copy them, they are
-//! converted instead. No more than [`SCRATCH_BYTES`] of the array are ever held so.
+//! converted instead, and so are rows that words are made of. No more than [`SCRATCH_BYTES`] of the array are ever held so.
 
 use relayout_kernels::{BlockOp, Conversion, Run, Runs, Strip};
 
@@ -197,7 +197,7 @@ fn converted_passes(
     let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
     for leaf in &mut leaves {
         // Their passes count from where they begin.
-        ways.scale(leaf)?;
+        ways.scale_places(leaf)?;
     }
     Some(leaves)
 }
@@ -378,12 +378,15 @@ impl Ways {
     }
 
     /// Has the places of a leaf count in the arrays.
-    fn scale(self, leaf: &mut Leaf) -> Option<()> {
+    fn scale_places(self, leaf: &mut Leaf) -> Option<()> {
+        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) && self.destination.is_staged() {
+            return None;
+        }
         if let Way::Staged { array, seen, .. } = self.source {
-            leaf.scale(true, array, seen)?;
+            leaf.scale_places(true, array, seen)?;
         }
         if let Way::Staged { array, seen, .. } = self.destination {
-            leaf.scale(false, array, seen)?;
+            leaf.scale_places(false, array, seen)?;
         }
         Some(())
     }
@@ -556,7 +559,8 @@ impl Leaf {
             }
             _ => return None,
         };
-        (self.strip.columns >= LONG_TO_CONVERT && choose::exists(op)).then_some(op)
+        let has_padding = self.strip.pad > 0 && !is_source;
+        (self.strip.columns >= LONG_TO_CONVERT && !has_padding && choose::exists(op)).then_some(op)
     }
 
     /// Runs that are converted, if they are only copied else: without scratch memory.
@@ -570,7 +574,7 @@ impl Leaf {
             return None;
         };
         if let Some(op) = self.converted_words(conversion, is_source) {
-            return Leaf { op, ..self.clone() }.scaled(is_source, array, seen);
+            return Leaf { op, ..self.clone() }.of_array(is_source, array, seen);
         }
         if self.op != BlockOp::Copy || self.strip.pad > 0 && !is_source {
             return None;
@@ -587,12 +591,12 @@ impl Leaf {
             return None;
         }
         let strip = Strip { columns, ..self.strip };
-        Leaf { op, strip, ..self.clone() }.scaled(is_source, array, seen)
+        Leaf { op, strip, ..self.clone() }.of_array(is_source, array, seen)
     }
 
     /// Has all that is told of a side count in the array, where the other side of a stage saw it. Of a block with rows, the
     /// side has these.
-    fn scaled(mut self, is_source: bool, array: u32, seen: u32) -> Option<Leaf> {
+    fn of_array(mut self, is_source: bool, array: u32, seen: u32) -> Option<Leaf> {
         let strip = &mut self.strip;
         let (line, step) = if is_source {
             (&mut strip.source_line, &mut strip.source_step)
@@ -602,7 +606,7 @@ impl Leaf {
         for step in [line, step, &mut strip.row_stride] {
             *step = choose::step(in_array(*step, array, seen)?)?;
         }
-        self.scale(is_source, array, seen)?;
+        self.scale_places(is_source, array, seen)?;
         Some(self)
     }
 
@@ -629,7 +633,7 @@ impl Leaf {
     }
 
     /// Has the places of a side count in the array, where the other side of a stage saw them.
-    fn scale(&mut self, is_source: bool, array: u32, seen: u32) -> Option<()> {
+    fn scale_places(&mut self, is_source: bool, array: u32, seen: u32) -> Option<()> {
         let start = if is_source { &mut self.source } else { &mut self.destination };
         *start = scaled(*start, array, seen)?;
         for l in &mut self.loops {
@@ -660,7 +664,7 @@ impl Leaf {
                 _ => self.strip.row_stride = scratch.row,
             }
         }
-        self.scale(true, array, seen)
+        self.scale_places(true, array, seen)
     }
 
     /// Lets the destination be taken out of scratch memory, if that is the way.
@@ -688,6 +692,6 @@ impl Leaf {
                 _ => self.strip.column_stride = scratch.row,
             }
         }
-        self.scale(false, array, seen)
+        self.scale_places(false, array, seen)
     }
 }
