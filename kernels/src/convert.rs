@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::Algorithm;
 use super::scalar;
-use super::vector::{LINE, Vector};
+use super::vector::{LINE, PAGE, Vector};
 use super::walk::{Ahead, NEAR_AHEAD};
 use super::{Place, Strip};
 use crate::conversion::{Convert, Unaligned};
@@ -51,8 +51,7 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
                 ahead.fetch::<V>(from, block);
                 let run = Numbers::<C> { from: from.cast(), to: to.cast() };
                 // SAFETY: the columns of a block; the CPU has `V`.
-                let at =
-                    unsafe { run.lots::<V, STREAM>(strip.columns, ahead.is_of_run, are_joined) };
+                let at = unsafe { run.lots::<V, STREAM>(strip.columns, &ahead, are_joined) };
                 // SAFETY: the last of the columns, and `pad` behind them; the CPU has `V`.
                 unsafe { run.rest::<V, STREAM>(at, strip.columns - at, strip.pad) };
                 from = from.wrapping_add(strip.source_step);
@@ -75,6 +74,8 @@ struct Fetched {
     to_row: usize,
     to_first: usize,
     is_of_run: bool,
+    /// Whether memory is quicker by several pages in turns.
+    by_pages: bool,
 }
 
 impl Fetched {
@@ -94,6 +95,7 @@ impl Fetched {
             to_row,
             to_first: to_row.wrapping_sub(block).wrapping_add(strip.next),
             is_of_run: reads_memory && rows == 0,
+            by_pages: strip.core.follows_pages(),
         }
     }
 
@@ -119,6 +121,9 @@ const LONG_LINES: usize = 64;
 /// A run that is longer is in memory, whatever follows.
 const LONG_RUN: usize = 128 << 10;
 
+/// So many pages of a long run are converted in turns.
+const PAGES: usize = 4;
+
 /// So many numbers at most are converted before what is ahead of them is fetched, or they are streamed.
 const CONVERTED: usize = 128;
 
@@ -143,9 +148,10 @@ impl<C: Convert> Numbers<C> {
     unsafe fn lots<V: Vector, const STREAM: bool>(
         &self,
         columns: usize,
-        is_fetched: bool,
+        fetched: &Fetched,
         are_joined: bool,
     ) -> usize {
+        let is_fetched = fetched.is_of_run;
         let of_line = LINE / size_of::<C::To>();
         // A run that begins within a line has two ends that are stored, which is too much of a short one, unless those
         // next to it have just brought these lines.
@@ -162,6 +168,26 @@ impl<C: Convert> Numbers<C> {
             at = (self.to.cast::<u8>().align_offset(LINE) / size_of::<C::To>()).min(columns);
             // SAFETY: the first of the columns.
             unsafe { self.convert(0, at) };
+        }
+        // Some pages, as long as there are as many.
+        let page = const {
+            assert!(
+                (PAGE / size_of::<C::From>()).is_multiple_of(CONVERTED),
+                "a page is whole lots"
+            );
+            PAGE / size_of::<C::From>()
+        };
+        while streams && is_fetched && fetched.by_pages && columns - at >= PAGES * page {
+            for first in (at..at + page).step_by(CONVERTED) {
+                for lot in (first..first + PAGES * page).step_by(page) {
+                    let from = self.from.wrapping_add(lot).cast();
+                    let ahead = Ahead::near(PAGES * PAGE);
+                    ahead.fetch_bytes::<V, false>(from, CONVERTED * size_of::<C::From>());
+                    // SAFETY: so many columns are left, from where a line begins; the CPU has `V`.
+                    unsafe { self.stream::<V>(lot, CONVERTED, 0) };
+                }
+            }
+            at += PAGES * page;
         }
         // As many lines as there are.
         loop {

@@ -306,7 +306,7 @@ impl Random {
 
     /// Of a conversion, from numbers of so many bytes to others: few and many in a run, next to each other or apart.
     fn numbers(&mut self, (from, to): (usize, usize)) -> Strip {
-        let most = self.pick(&[9, 33, 70, 300, 3000]);
+        let most = self.pick(&[9, 33, 70, 300, 3000, 12_000]);
         let columns = 1 + self.below(most);
         let room = (MOST / (8 * columns)).max(1);
         let lines = 1 + self.below(room.min(3));
