@@ -44,8 +44,8 @@ const KEPT: usize = 128;
 /// Where some lines of a run should follow each other, so many bytes of it are made at a time.
 pub(super) const RUN: usize = 512;
 
-/// Where prefetchers follow what is read, but not from strip to strip, so many bytes of the next strip are fetched while
-/// as many of this one are read.
+/// A strip that reads no more bytes than these is short: prefetchers do not follow from it to the next one, which is fetched
+/// meanwhile.
 pub(super) const NEXT: usize = 64 << 10;
 
 /// So many bytes between two runs are little, and fetched.
@@ -66,7 +66,7 @@ pub(super) trait Make {
     /// # Safety
     ///
     /// A block of the strip can be read and written there, with its padding; what it writes is whole lines. Its columns are
-    /// as many as who has blocks made asks for. The CPU has `V`.
+    /// those of a vector at least, but for numbers that are converted. The CPU has `V`.
     unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8);
 }
 
@@ -162,7 +162,8 @@ impl Carry {
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for the strip that this was made for and the op
-    /// of `M`, whose columns are as many as that needs. The CPU has `V`.
+    /// of `M`, whose columns are those of a vector at least, but for numbers that are converted.
+    /// The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn run<M: Make, V: Vector>(
         &self,

@@ -11,7 +11,6 @@ use super::algorithm::Algorithm;
 use super::carry::{Carry, Make, NEXT};
 use super::scalar;
 use super::vector::{LINE, Vector, stream_zeros};
-use super::walk::Ahead;
 use super::{BlockOp, Place, Runs, Strip};
 use crate::conversion::{Convert, PartOfWord, Unaligned};
 
@@ -56,13 +55,45 @@ impl Made {
     }
 }
 
-/// How far ahead the source is fetched: in runs that go on with each other, or in the next strip, if that is all there is.
-#[inline(always)]
-fn ahead(strip: &Strip, read: Runs) -> Ahead {
-    let all = read.bytes.saturating_mul(read.count).saturating_mul(strip.lines * strip.blocks);
-    let goes_on = [strip.source_line, strip.source_step].contains(&read.bytes);
-    let is_short = all <= NEXT && strip.next != 0;
-    Ahead::near(if is_short || !goes_on { strip.next } else { AHEAD })
+/// What is fetched while a strip is streamed: what is ahead in runs that go on with each other, into L1; of a short strip,
+/// and where none go on, the same place of the next one, into L2.
+#[derive(Clone, Copy)]
+enum Fetched {
+    Ahead,
+    Next(usize),
+    Nothing,
+}
+
+impl Fetched {
+    #[inline(always)]
+    fn new(strip: &Strip, read: Runs) -> Fetched {
+        let block = read.bytes.saturating_mul(read.count);
+        let all = block.saturating_mul(strip.lines).saturating_mul(strip.blocks);
+        let steps = [strip.source_line, strip.source_step];
+        // Of a dense block, all rows are one run.
+        let is_dense = read.stride == read.bytes;
+        let goes_on = steps.contains(&read.bytes) || is_dense && steps.contains(&block);
+        match strip.next {
+            0 if goes_on => Fetched::Ahead,
+            0 => Fetched::Nothing,
+            next if all <= NEXT => Fetched::Next(next),
+            _ if goes_on => Fetched::Ahead,
+            next => Fetched::Next(next),
+        }
+    }
+
+    /// For what is being read, so many bytes.
+    #[inline(always)]
+    fn fetch<V: Vector>(self, at: *const u8, bytes: usize) {
+        for line in (0..bytes).step_by(LINE) {
+            let at = at.wrapping_add(line);
+            match self {
+                Fetched::Ahead => V::prefetch::<1>(at.wrapping_add(AHEAD)),
+                Fetched::Next(next) => V::prefetch::<2>(at.wrapping_add(next)),
+                Fetched::Nothing => {}
+            }
+        }
+    }
 }
 
 impl<C: Convert, const WAYS: usize, const STREAM: bool> Algorithm
@@ -150,7 +181,7 @@ where
     unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let row_bytes = strip.columns * size_of::<C::From>();
         let runs = Runs { count: strip.rows, stride: strip.row_stride, bytes: row_bytes };
-        let ahead = ahead(strip, runs);
+        let fetched = Fetched::new(strip, runs);
         let mut made = Made::memory();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut to = destination;
@@ -158,7 +189,7 @@ where
                 let count = LOT.min(strip.columns - at);
                 let rows = Self::rows(strip, source, at);
                 for row in rows.iter().take(strip.rows) {
-                    ahead.fetch_bytes::<V, false>(row.cast(), count * size_of::<C::From>());
+                    fetched.fetch::<V>(row.cast(), count * size_of::<C::From>());
                 }
                 // SAFETY: columns of the block, no more than there is room for.
                 unsafe { make_words::<C, WAYS>(rows, count, made.0.as_mut_ptr().cast()) };
@@ -288,13 +319,13 @@ where
     unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         const { assert!(size_of::<C::To>() <= size_of::<u32>(), "there is room for a lot") };
         let run = Runs { count: 1, stride: 0, bytes: strip.columns * size_of::<u32>() };
-        let ahead = ahead(strip, run);
+        let fetched = Fetched::new(strip, run);
         let mut made = Made::memory();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let words = source.cast::<Unaligned<u32>>();
             for at in (0..strip.columns).step_by(LOT) {
                 let (count, words) = (LOT.min(strip.columns - at), words.wrapping_add(at));
-                ahead.fetch_bytes::<V, false>(words.cast(), count * size_of::<u32>());
+                fetched.fetch::<V>(words.cast(), count * size_of::<u32>());
                 for row in 0..WAYS.min(strip.rows) {
                     let numbers = made.0.as_mut_ptr().cast();
                     // SAFETY: words of the block, no more than there is room for.

@@ -945,6 +945,38 @@ fn conversions_are_the_same() {
     }
 }
 
+/// Long runs of numbers, which go by pages in turns where prefetchers follow these: of each width, with some left over.
+#[test]
+fn long_runs_of_conversions_are_the_same() {
+    let mut random = Random(22);
+    for (conversion, (from, to), columns) in [
+        (Conversion::F32ToBf16, (4, 2), 9_000),
+        (Conversion::Bf16ToF32, (2, 4), 17_000),
+        (Conversion::F64ToF32, (8, 4), 17_007),
+        (Conversion::F32ToF64, (4, 8), 8_200),
+        (Conversion::S32ToS8, (4, 1), 36_000),
+        (Conversion::S8ToS32, (1, 4), 33_007),
+    ] {
+        for next in [0, 1 << 20] {
+            for (pad, place) in [(0, 0), (100, 0), (0, 16), (28, 37)] {
+                let strip = Strip {
+                    lines: 1,
+                    blocks: 1,
+                    columns,
+                    pad,
+                    next,
+                    source_step: columns * from,
+                    destination_step: columns * to,
+                    core: Core::Intel,
+                    ..Strip::default()
+                };
+                let places = [random.below(64), place];
+                check(&mut random, "long run", BlockOp::Convert { conversion }, strip, places);
+            }
+        }
+    }
+}
+
 /// Numbers that become words, or are taken out of such, of as many rows as a word has and of fewer.
 #[test]
 fn words_of_conversions_are_the_same() {

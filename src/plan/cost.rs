@@ -85,7 +85,11 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
         | BlockOp::Exchange { bits, .. } => bytes(bits)?,
-        // As long as the words would take alone.
+        // As long as what is converted would take on its way alone.
+        BlockOp::Convert { conversion } => {
+            let (from, to) = conversion.widths();
+            bytes_of(from.min(to))?
+        }
         BlockOp::ConvertInterleave { conversion } => bytes_of(conversion.widths().1)?,
         BlockOp::DeinterleaveConvert { conversion } => bytes_of(conversion.widths().0)?,
         BlockOp::Narrow { .. } | BlockOp::Widen { .. } => bytes(8)?.checked_add(ENDS)?,
