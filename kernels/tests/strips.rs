@@ -992,7 +992,7 @@ fn words_of_conversions_are_the_same() {
     let to_words = to_words.map(|conversion| BlockOp::ConvertInterleave { conversion });
     let of_words = of_words.map(|conversion| BlockOp::DeinterleaveConvert { conversion });
     for op in to_words.into_iter().chain(of_words) {
-        for number in 0..120 {
+        for number in 0..60 {
             let mut strip = random.strip(op);
             strip.next = random.pick(&[0, 4096, 1 << 20]);
             let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
