@@ -194,6 +194,10 @@ fn converted_passes(
     ways: Ways,
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
+    // With the shortest vectors nothing of this was measured, and swapped arrays would go so, too.
+    if elements.stores.tier.vector_bytes() < 32 {
+        return None;
+    }
     let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
     for leaf in &mut leaves {
         // Their passes count from where they begin.
