@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 
 use super::convert::ConvertRun;
-use super::convert_words::{ConvertInterleave, DeinterleaveConvert};
+use super::convert_words::{ConvertInterleave, ConvertWords, DeinterleaveConvert};
 use super::copy::{CopyRun, Fill, Strided};
 use super::deinterleave::Deinterleave;
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
@@ -191,11 +191,11 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         };
     }
     macro_rules! convert_words_entry {
-        ($algorithm:ident, $conversion:ident, $ways:literal) => {
+        ($words:ident, $conversion:ident, $ways:literal) => {
             if stream {
-                I::entry::<$algorithm<conversion::$conversion, $ways, true>>()
+                I::entry::<ConvertWords<$words<conversion::$conversion, $ways>, true>>()
             } else {
-                I::entry::<$algorithm<conversion::$conversion, $ways, false>>()
+                I::entry::<ConvertWords<$words<conversion::$conversion, $ways>, false>>()
             }
         };
     }

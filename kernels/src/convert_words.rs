@@ -14,11 +14,88 @@ use super::vector::{LINE, Vector, stream_zeros};
 use super::{BlockOp, Place, Runs, Strip};
 use crate::conversion::{Convert, PartOfWord, Unaligned};
 
-/// [`BlockOp::ConvertInterleave`]: `WAYS` rows of numbers.
-pub(super) struct ConvertInterleave<C, const WAYS: usize, const STREAM: bool>(PhantomData<C>);
+/// [`BlockOp::ConvertInterleave`] and its mirror.
+pub(super) struct ConvertWords<W, const STREAM: bool>(PhantomData<W>);
 
-/// [`BlockOp::DeinterleaveConvert`]: the mirror.
-pub(super) struct DeinterleaveConvert<C, const WAYS: usize, const STREAM: bool>(PhantomData<C>);
+/// Which of the two it is, and what becomes of the words of a block.
+pub(super) trait Words {
+    const OP: BlockOp;
+
+    /// Does a block, and the padding behind it.
+    ///
+    /// # Safety
+    ///
+    /// It can be read and written.
+    unsafe fn block(strip: &Strip, source: *const u8, destination: *mut u8);
+
+    /// Streams blocks whose runs in the destination are whole lines, with their padding.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Algorithm::vectors`], and all of these runs begin and end where lines do.
+    unsafe fn stream_blocks<V: Vector>(
+        strip: &Strip,
+        fetched: Fetched,
+        source: *const u8,
+        destination: *mut u8,
+    );
+}
+
+/// `WAYS` rows of numbers into words.
+pub(super) struct ConvertInterleave<C, const WAYS: usize>(PhantomData<C>);
+
+/// Words into `WAYS` rows of numbers.
+pub(super) struct DeinterleaveConvert<C, const WAYS: usize>(PhantomData<C>);
+
+impl<W: Words, const STREAM: bool> Algorithm for ConvertWords<W, STREAM> {
+    #[inline(always)]
+    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
+        for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: a block of the strip.
+            unsafe { W::block(strip, source, destination) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if !STREAM {
+            // SAFETY: the same strip.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        // In the order in which it is written.
+        let strip = &strip.along_runs(W::OP);
+        if let (Some(read), Some(written)) =
+            (strip.source_runs(W::OP), strip.destination_runs(W::OP))
+        {
+            let steps = strip.destination_line | strip.destination_step | written.stride;
+            let bytes = written.bytes + strip.pad;
+            if (destination.addr() | steps | bytes).is_multiple_of(LINE) {
+                let fetched = Fetched::new(strip, read);
+                // SAFETY: the same strip, whose runs are whole lines.
+                return unsafe { W::stream_blocks::<V>(strip, fetched, source, destination) };
+            }
+        }
+        if let Some(carry) = Carry::new(strip, W::OP) {
+            // SAFETY: the same strip and op; a block is made whatever columns it has.
+            return unsafe { carry.run::<Self, V>(strip, source, destination) };
+        }
+        // SAFETY: the same strip.
+        unsafe { Self::elements(strip, source, destination) };
+    }
+}
+
+impl<W: Words, const STREAM: bool> Make for ConvertWords<W, STREAM> {
+    #[inline(always)]
+    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+        // SAFETY: by the contract of this function.
+        unsafe { W::block(strip, source, destination) };
+    }
+}
 
 /// So many words are made, or taken apart, at a time.
 const LOT: usize = 128;
@@ -58,7 +135,7 @@ impl Made {
 /// What is fetched while a strip is streamed: what is ahead in runs that go on with each other, into L1; of a short strip,
 /// and where none go on, the same place of the next one, into L2.
 #[derive(Clone, Copy)]
-enum Fetched {
+pub(super) enum Fetched {
     Ahead,
     Next(usize),
     Nothing,
@@ -96,57 +173,9 @@ impl Fetched {
     }
 }
 
-impl<C: Convert, const WAYS: usize, const STREAM: bool> Algorithm
-    for ConvertInterleave<C, WAYS, STREAM>
-where
-    C::To: PartOfWord,
-{
-    #[inline(always)]
-    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
-        for (source, destination) in scalar::blocks(strip, source, destination) {
-            // SAFETY: a block of the strip.
-            unsafe { Self::block(strip, source, destination) };
-        }
-    }
+impl<C: Convert<To: PartOfWord>, const WAYS: usize> Words for ConvertInterleave<C, WAYS> {
+    const OP: BlockOp = BlockOp::ConvertInterleave { conversion: C::CONVERSION };
 
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        if !STREAM {
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
-        let op = BlockOp::ConvertInterleave { conversion: C::CONVERSION };
-        // In the order in which words are written.
-        let strip = &strip.along_runs(op);
-        let steps = destination.addr() | strip.destination_line | strip.destination_step;
-        let bytes = strip.columns * size_of::<u32>() + strip.pad;
-        if (steps | bytes).is_multiple_of(LINE) {
-            // SAFETY: the same strip, whose blocks are whole lines.
-            unsafe { Self::stream_blocks::<V>(strip, source, destination) };
-        } else if let Some(carry) = Carry::new(strip, op) {
-            // SAFETY: the same strip and op; a block is made whatever columns it has.
-            unsafe { carry.run::<Self, V>(strip, source, destination) };
-        } else {
-            // SAFETY: the same strip.
-            unsafe { Self::elements(strip, source, destination) };
-        }
-    }
-}
-
-impl<C: Convert, const WAYS: usize, const STREAM: bool> ConvertInterleave<C, WAYS, STREAM>
-where
-    C::To: PartOfWord,
-{
-    /// Does a block, and the padding behind it.
-    ///
-    /// # Safety
-    ///
-    /// It can be read and written.
     #[inline(always)]
     unsafe fn block(strip: &Strip, source: *const u8, destination: *mut u8) {
         let words = destination.cast::<Unaligned<u32>>();
@@ -160,28 +189,13 @@ where
         unsafe { scalar::fill(words.wrapping_add(strip.columns).cast(), 0, strip.pad) };
     }
 
-    /// Where the rows of a block are, from that column on, of which there is no more than a lot to be read.
     #[inline(always)]
-    fn rows(strip: &Strip, source: *const u8, at: usize) -> [*const Unaligned<C::From>; WAYS] {
-        const { assert!(size_of::<C::From>() <= size_of::<u32>(), "there are zeros for all") };
-        let mut rows = [(&raw const ZEROS).cast::<Unaligned<C::From>>(); WAYS];
-        for (row, first) in rows.iter_mut().enumerate().take(strip.rows) {
-            let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
-            *first = row.cast::<Unaligned<_>>().wrapping_add(at);
-        }
-        rows
-    }
-
-    /// Streams blocks that are whole lines, with their padding.
-    ///
-    /// # Safety
-    ///
-    /// That of [`Algorithm::vectors`], and all blocks begin and end where lines do.
-    #[inline(always)]
-    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        let row_bytes = strip.columns * size_of::<C::From>();
-        let runs = Runs { count: strip.rows, stride: strip.row_stride, bytes: row_bytes };
-        let fetched = Fetched::new(strip, runs);
+    unsafe fn stream_blocks<V: Vector>(
+        strip: &Strip,
+        fetched: Fetched,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let mut made = Made::memory();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut to = destination;
@@ -210,14 +224,17 @@ where
     }
 }
 
-impl<C: Convert, const WAYS: usize, const STREAM: bool> Make for ConvertInterleave<C, WAYS, STREAM>
-where
-    C::To: PartOfWord,
-{
+impl<C: Convert, const WAYS: usize> ConvertInterleave<C, WAYS> {
+    /// Where the rows of a block are, from that column on, of which there is no more than a lot to be read.
     #[inline(always)]
-    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        // SAFETY: by the contract of this function.
-        unsafe { Self::block(strip, source, destination) };
+    fn rows(strip: &Strip, source: *const u8, at: usize) -> [*const Unaligned<C::From>; WAYS] {
+        const { assert!(size_of::<C::From>() <= size_of::<u32>(), "there are zeros for all") };
+        let mut rows = [(&raw const ZEROS).cast::<Unaligned<C::From>>(); WAYS];
+        for (row, first) in rows.iter_mut().enumerate().take(strip.rows) {
+            let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+            *first = row.cast::<Unaligned<_>>().wrapping_add(at);
+        }
+        rows
     }
 }
 
@@ -247,55 +264,9 @@ unsafe fn make_words<C: Convert<To: PartOfWord>, const WAYS: usize>(
     }
 }
 
-impl<C: Convert, const WAYS: usize, const STREAM: bool> Algorithm
-    for DeinterleaveConvert<C, WAYS, STREAM>
-where
-    C::From: PartOfWord,
-{
-    #[inline(always)]
-    unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
-        for (source, destination) in scalar::blocks(strip, source, destination) {
-            // SAFETY: a block of the strip.
-            unsafe { Self::block(strip, source, destination) };
-        }
-    }
+impl<C: Convert<From: PartOfWord>, const WAYS: usize> Words for DeinterleaveConvert<C, WAYS> {
+    const OP: BlockOp = BlockOp::DeinterleaveConvert { conversion: C::CONVERSION };
 
-    #[inline(always)]
-    unsafe fn vectors<V: Vector>(
-        strip: &Strip,
-        _: &[Place],
-        source: *const u8,
-        destination: *mut u8,
-    ) {
-        if !STREAM {
-            // SAFETY: the same strip.
-            return unsafe { Self::elements(strip, source, destination) };
-        }
-        let op = BlockOp::DeinterleaveConvert { conversion: C::CONVERSION };
-        let steps = strip.destination_line | strip.destination_step | strip.row_stride;
-        let bytes = strip.columns * size_of::<C::To>();
-        if (destination.addr() | steps | bytes).is_multiple_of(LINE) {
-            // SAFETY: the same strip, whose rows are whole lines.
-            unsafe { Self::stream_blocks::<V>(strip, source, destination) };
-        } else if let Some(carry) = Carry::new(strip, op) {
-            // SAFETY: the same strip and op; a block is made whatever columns it has.
-            unsafe { carry.run::<Self, V>(strip, source, destination) };
-        } else {
-            // SAFETY: the same strip.
-            unsafe { Self::elements(strip, source, destination) };
-        }
-    }
-}
-
-impl<C: Convert, const WAYS: usize, const STREAM: bool> DeinterleaveConvert<C, WAYS, STREAM>
-where
-    C::From: PartOfWord,
-{
-    /// Does a block.
-    ///
-    /// # Safety
-    ///
-    /// It can be read and written.
     #[inline(always)]
     unsafe fn block(strip: &Strip, source: *const u8, destination: *mut u8) {
         let words = source.cast::<Unaligned<u32>>();
@@ -310,16 +281,14 @@ where
         }
     }
 
-    /// Streams rows that are whole lines.
-    ///
-    /// # Safety
-    ///
-    /// That of [`Algorithm::vectors`], and all rows begin and end where lines do.
     #[inline(always)]
-    unsafe fn stream_blocks<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    unsafe fn stream_blocks<V: Vector>(
+        strip: &Strip,
+        fetched: Fetched,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         const { assert!(size_of::<C::To>() <= size_of::<u32>(), "there is room for a lot") };
-        let run = Runs { count: 1, stride: 0, bytes: strip.columns * size_of::<u32>() };
-        let fetched = Fetched::new(strip, run);
         let mut made = Made::memory();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let words = source.cast::<Unaligned<u32>>();
@@ -337,18 +306,6 @@ where
                 }
             }
         }
-    }
-}
-
-impl<C: Convert, const WAYS: usize, const STREAM: bool> Make
-    for DeinterleaveConvert<C, WAYS, STREAM>
-where
-    C::From: PartOfWord,
-{
-    #[inline(always)]
-    unsafe fn make<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
-        // SAFETY: by the contract of this function.
-        unsafe { Self::block(strip, source, destination) };
     }
 }
 

@@ -51,7 +51,6 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let (strip, op) = (&leaf.strip, leaf.op);
     let wide = |n: usize| u64::try_from(n).ok();
     let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
-    let bytes_of = |width: usize| elements.checked_mul(wide(width)?)?.checked_mul(BYTE);
     let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
@@ -85,13 +84,13 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
         | BlockOp::Exchange { bits, .. } => bytes(bits)?,
-        // As long as what is converted would take on its way alone.
-        BlockOp::Convert { conversion } => {
+        // As the same without conversions, of the narrower numbers.
+        BlockOp::Convert { conversion }
+        | BlockOp::ConvertInterleave { conversion }
+        | BlockOp::DeinterleaveConvert { conversion } => {
             let (from, to) = conversion.widths();
-            bytes_of(from.min(to))?
+            elements.checked_mul(wide(from.min(to))?)?.checked_mul(BYTE)?
         }
-        BlockOp::ConvertInterleave { conversion } => bytes_of(conversion.widths().1)?,
-        BlockOp::DeinterleaveConvert { conversion } => bytes_of(conversion.widths().0)?,
         BlockOp::Narrow { .. } | BlockOp::Widen { .. } => bytes(8)?.checked_add(ENDS)?,
         _ => bytes(8)?,
     };

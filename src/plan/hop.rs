@@ -13,11 +13,14 @@
 //!
 //! Each pass is a nest of its own, for which kernels are chosen as for any other.
 
+use std::borrow::Cow;
+
 use super::choose::{self, Elements, Leaf, paddings};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
-use super::staged::{STAGES_BYTES, Stages, Ways};
+use super::staged::{STAGES_BYTES, Stages};
 use super::stores::LINE;
+use super::ways::Ways;
 use crate::error::Side as Which;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -91,14 +94,7 @@ pub(super) fn data(
     ways: Ways,
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
-    // Elements are converted once, whether in one pass or in two.
-    let alone: Vec<Leaf>;
-    let direct = if ways == Ways::DIRECT {
-        direct
-    } else {
-        alone = without_stages(direct);
-        &alone
-    };
+    let direct = &kernels_alone(direct, ways);
     let is_slow = cost::is_slow(direct, elements);
     let stores = elements.stores;
     // What is worth them was measured without stages.
@@ -132,8 +128,7 @@ pub(super) fn data(
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, ways, room)) else {
             continue;
         };
-        let alone = if ways == Ways::DIRECT { None } else { Some(without_stages(&leaves)) };
-        let Some(cost) = cost(alone.as_ref().unwrap_or(&leaves), elements.stores) else { continue };
+        let Some(cost) = cost(&kernels_alone(&leaves, ways), elements.stores) else { continue };
         if cost < least {
             (best, least) = (Some(leaves), cost);
         }
@@ -141,7 +136,12 @@ pub(super) fn data(
     best
 }
 
-/// The kernels alone.
+/// What is compared of leaves: without their stages, if they have some, as elements are converted once, whether in one
+/// pass or in two.
+fn kernels_alone(leaves: &[Leaf], ways: Ways) -> Cow<'_, [Leaf]> {
+    if ways == Ways::DIRECT { leaves.into() } else { without_stages(leaves).into() }
+}
+
 fn without_stages(leaves: &[Leaf]) -> Vec<Leaf> {
     let alone = |leaf: &Leaf| {
         let hop = leaf.hop.as_ref().map(|hop| {

@@ -24,6 +24,7 @@ mod staged;
 mod stores;
 mod tails;
 mod threads;
+mod ways;
 mod word_columns;
 
 pub use chunks::{Chunk, Chunks};
@@ -31,7 +32,8 @@ pub use explain::{Explanation, LoopExplanation, Part, Pass};
 pub(crate) use hop::HOP_BYTES;
 pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
-pub(crate) use staged::{MostFirst, SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps};
+pub(crate) use staged::{SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps};
+pub(crate) use ways::MostFirst;
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};

@@ -8,9 +8,9 @@ use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
 use super::side::{Needs, Side};
-use super::staged::{self, Conversions, MostFirst};
 use super::stores::Stores;
 use super::tails;
+use super::ways::{self, Conversions, MostFirst};
 use super::{Options, Padding};
 use crate::drive::Program;
 
@@ -263,7 +263,7 @@ impl Recipe {
             } else if let Some(found) = self.words_of_columns(&nest, &mut rest, &elements) {
                 leaves.extend(found);
             } else {
-                leaves.extend(staged::data(nest, &elements, self.order, self.conversions)?);
+                leaves.extend(ways::data(nest, &elements, self.order, self.conversions)?);
             }
         }
         if elements.are_few {
@@ -284,7 +284,7 @@ impl Recipe {
             return None;
         }
         let leaves = |whole: Option<&Nest>, rest: &Nest| {
-            staged::words_of_columns(whole, rest, elements, self.conversions)
+            ways::words_of_columns(whole, rest, elements, self.conversions)
         };
         let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
         if let Some((i, leaves)) =

@@ -8,17 +8,15 @@
 //! what it left there. Where bytes are right as they are but for the order of their
 //! elements, that is all that is mended on the way. Numbers of another type are
 //! converted there in the same manner; where a kernel would only copy them, they are
-//! converted instead, and so are rows that words are made of. No more than [`SCRATCH_BYTES`] of the array are ever held so.
+//! converted instead, and so are rows that words are made of. No more than [`SCRATCH_BYTES`] of
+//! the array are ever held so.
 
 use relayout_kernels::{BlockOp, Conversion, Run, Runs, Strip};
 
 use super::along::Along;
-use super::choose::{self, Elements, Leaf};
-use super::hop;
-use super::nest::{Loop, Nest};
+use super::choose::{self, Leaf};
 use super::stores::{LINE, Stores};
-use super::word_columns;
-use crate::Tier;
+use super::ways::{Way, Ways, in_array, scaled};
 
 /// What is widened at a time: with what it is read from and written to, less than
 /// L1 holds.
@@ -26,7 +24,7 @@ pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 
 /// So many runs of the side that is staged, and so many bits of each, suit memory where a transpose leaves the choice.
 const LONG_RUNS: u64 = 64;
-const LONG_RUN_BITS: u64 = 8 * 256;
+pub(super) const LONG_RUN_BITS: u64 = 8 * 256;
 
 /// Bits of a line of the cache.
 const LINE_BITS: u64 = 8 * 64;
@@ -86,352 +84,8 @@ impl Stages {
     }
 }
 
-/// Which of the sides count their elements from the most significant bit on.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MostFirst {
-    pub(crate) source: bool,
-    pub(crate) destination: bool,
-}
-
-/// What is done to the elements on the way from the source, or to the destination.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Conversions {
-    pub(crate) source: Option<Conversion>,
-    pub(crate) destination: Option<Conversion>,
-}
-
-impl Conversions {
-    /// Whether a side is converted.
-    fn are_there(self) -> bool {
-        self.source.is_some() || self.destination.is_some()
-    }
-
-    /// The ways of the two sides: direct, where they are not converted.
-    fn ways(self) -> Ways {
-        let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
-        let way = |conversion, (array, seen)| Way::Staged {
-            op: BlockOp::Convert { conversion },
-            array: bits(array),
-            seen: bits(seen),
-        };
-        let source =
-            self.source.map_or(Way::Direct, |conversion| way(conversion, conversion.widths()));
-        let destination = self.destination.map_or(Way::Direct, |conversion| {
-            let (from, to) = conversion.widths();
-            way(conversion, (to, from))
-        });
-        Ways { source, destination }
-    }
-}
-
-/// The kernels that carry out a nest of data: directly if that is fast, otherwise with
-/// those sides staged whose elements are narrower than a byte.
-pub(super) fn data(
-    nest: Nest,
-    elements: &Elements,
-    order: MostFirst,
-    conversions: Conversions,
-) -> Option<Vec<Leaf>> {
-    let Elements { source_bits, destination_bits, truth, .. } = *elements;
-    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
-    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
-    let converted = conversions.ways();
-    let sources = match converted.source {
-        Way::Direct => Way::all(source_bits, order.source, widen),
-        way => vec![way],
-    };
-    let destinations = match converted.destination {
-        Way::Direct => Way::all(destination_bits, order.destination, narrow),
-        way => vec![way],
-    };
-    let mut best: Option<(usize, Vec<Leaf>)> = None;
-    let converts = conversions.are_there();
-    if let Some(leaves) = of_rows_most_first(&nest, elements, order).filter(|_| !converts) {
-        return Some(leaves);
-    }
-    let both = destinations
-        .iter()
-        .flat_map(|&destination| sources.iter().map(move |&source| Ways { source, destination }));
-    let both = both.flat_map(|ways| match ways {
-        Ways::DIRECT => vec![(ways, true)],
-        // Rows that are not to be cut may have no room.
-        _ => vec![(ways, true), (ways, false)],
-    });
-    for (ways, has_matrices) in both {
-        let leaves = match ways {
-            Ways::DIRECT => choose::data(nest.clone(), elements),
-            _ => staged(&nest, elements, ways, has_matrices),
-        };
-        let Some(leaves) = leaves else { continue };
-        let slowness_of = |leaf| slowness(leaf, elements.stores.tier);
-        let slowness = leaves.iter().map(slowness_of).max().unwrap_or(0);
-        if best.as_ref().is_none_or(|(least, _)| slowness < *least) {
-            best = Some((slowness, leaves));
-        }
-        if slowness == 0 {
-            break;
-        }
-    }
-    if best.is_none() && !converts {
-        // The ops on bits know any order.
-        return choose::data_on_bits(nest, elements);
-    }
-    let (_, leaves) = best?;
-    let passes = if !elements.are_few || order.source || order.destination {
-        None
-    } else if converts {
-        converted_passes(&nest, elements, converted, &leaves)
-    } else {
-        hop::data(&nest, elements, converted, &leaves)
-    };
-    Some(passes.unwrap_or(leaves))
-}
-
-/// Two passes, of which the first one converts what it reads, or the second one what it writes.
-fn converted_passes(
-    nest: &Nest,
-    elements: &Elements,
-    ways: Ways,
-    direct: &[Leaf],
-) -> Option<Vec<Leaf>> {
-    // With the shortest vectors nothing of this was measured, and swapped arrays would go so, too.
-    if elements.stores.tier.vector_bytes() < 32 {
-        return None;
-    }
-    let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
-    for leaf in &mut leaves {
-        // Their passes count from where they begin.
-        ways.scale_places(leaf)?;
-    }
-    Some(leaves)
-}
-
-/// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps.
-pub(super) fn words_of_columns(
-    whole: Option<&Nest>,
-    rest: &Nest,
-    elements: &Elements,
-    conversions: Conversions,
-) -> Option<Vec<Leaf>> {
-    let ways = conversions.ways();
-    let whole = match whole {
-        Some(nest) => Some(ways.nest(nest)?),
-        None => None,
-    };
-    let (rest, as_seen) = (ways.nest(rest)?, ways.elements(elements)?);
-    ways.staged(word_columns::leaves(whole.as_ref(), &rest, &as_seen)?, elements.stores)
-}
-
-/// The leaves of a nest with one side whose elements go from the most significant bits on, where a
-/// kernel knows such rows.
-fn of_rows_most_first(nest: &Nest, elements: &Elements, order: MostFirst) -> Option<Vec<Leaf>> {
-    if order.source == order.destination {
-        return None;
-    }
-    let mut leaves = choose::data(nest.clone(), elements)?;
-    for leaf in &mut leaves {
-        match &mut leaf.op {
-            BlockOp::Interleave { bits, most_first, .. }
-                if order.source && *bits == elements.source_bits =>
-            {
-                *most_first = true;
-            }
-            BlockOp::Deinterleave { bits, most_first, .. }
-                if order.destination && *bits == elements.source_bits =>
-            {
-                *most_first = true;
-            }
-            BlockOp::Fill | BlockOp::FillBits => continue,
-            _ => return None,
-        }
-        if slowness(leaf, elements.stores.tier) > 0 || !choose::exists(leaf.op) {
-            return None;
-        }
-    }
-    Some(leaves)
-}
-
-/// How a side of a kernel call is brought to it, or taken from it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Direct,
-    /// By an op that makes elements of `seen` bits, which is what the kernel sees, of
-    /// those of `array` bits, or the other way round.
-    Staged {
-        op: BlockOp,
-        array: u32,
-        seen: u32,
-    },
-}
-
-impl Way {
-    /// The ways for elements of so many bits, the best first.
-    fn all(bits: u32, most_first: bool, widen_or_narrow: BlockOp) -> Vec<Way> {
-        let widened = Way::Staged { op: widen_or_narrow, array: bits, seen: 8 };
-        // Kernels take the first element to have the least significant bits.
-        let reversed = Way::Staged { op: BlockOp::Reverse { bits }, array: 8, seen: 8 };
-        match (bits < 8, most_first) {
-            (false, _) => vec![Way::Direct],
-            (true, false) => vec![Way::Direct, widened],
-            (true, true) => vec![reversed, widened],
-        }
-    }
-
-    /// Whether a call can go through so much scratch memory.
-    fn fits(self, scratch_bytes: usize) -> bool {
-        match self {
-            Way::Direct => true,
-            Way::Staged { .. } => scratch_bytes <= SCRATCH_BYTES,
-        }
-    }
-
-    /// How many runs there is room for that are long in the array.
-    fn long_runs(self) -> Option<u64> {
-        let Way::Staged { array, seen, .. } = self else { return None };
-        let run = scaled(LONG_RUN_BITS, seen, array)?;
-        u64::try_from(8 * SCRATCH_BYTES).ok()?.checked_div(run)
-    }
-
-    fn is_staged(self) -> bool {
-        matches!(self, Way::Staged { .. })
-    }
-
-    /// A place or a step as the kernel sees it, from one in the array, in bits. `None`
-    /// where it is between elements.
-    fn seen(self, at: u64) -> Option<u64> {
-        match self {
-            Way::Direct => Some(at),
-            Way::Staged { array, seen, .. } => scaled(at, seen, array),
-        }
-    }
-}
-
-/// A number modulo 2^64 that may be negative, times one number and by another one.
-fn scaled(at: u64, times: u32, by: u32) -> Option<u64> {
-    let product = i128::from(at.cast_signed()) * i128::from(times);
-    let by = i128::from(by);
-    if product % by != 0 {
-        return None;
-    }
-    i64::try_from(product / by).ok().map(i64::cast_unsigned)
-}
-
-/// A step of so many bytes, as a kernel sees it, in bits of the array.
-fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
-    let bits = i64::try_from(bytes.cast_signed()).ok()?.checked_mul(8)?;
-    scaled(bits.cast_unsigned(), array, seen)
-}
-
-fn slowness(leaf: &Leaf, tier: Tier) -> usize {
-    match leaf.op {
-        BlockOp::Bits { .. } => 3,
-        BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
-        BlockOp::Strided { .. } => 1,
-        op if leaf.strip.is_below_vectors(op, tier) => 1,
-        _ => 0,
-    }
-}
-
-/// How both sides are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ways {
-    source: Way,
-    destination: Way,
-}
-
-impl Ways {
-    /// Kernels work on both.
-    pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
-
-    /// For a pass into scratch memory, whose elements are as kernels see them, and one out of it.
-    pub(super) fn of_passes(self) -> [Ways; 2] {
-        [Ways { destination: Way::Direct, ..self }, Ways { source: Way::Direct, ..self }]
-    }
-
-    /// A nest as kernels see it.
-    fn nest(self, nest: &Nest) -> Option<Nest> {
-        let Ways { source, destination } = self;
-        let loops = nest.loops.iter().map(|l| {
-            let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
-            Some(Loop { source, destination, ..*l })
-        });
-        Some(Nest {
-            source: source.seen(nest.source)?,
-            destination: destination.seen(nest.destination)?,
-            loops: loops.collect::<Option<_>>()?,
-        })
-    }
-
-    /// And what they see of its elements.
-    fn elements(self, elements: &Elements) -> Option<Elements> {
-        let mut as_seen = *elements;
-        if let Way::Staged { array, seen, op } = self.source {
-            if !matches!(op, BlockOp::Reverse { .. }) {
-                as_seen.source_bits = seen;
-            }
-            as_seen.source_end =
-                (elements.source_end / u64::from(array)).checked_mul(u64::from(seen))?;
-        }
-        if let Way::Staged { seen, op, .. } = self.destination
-            && !matches!(op, BlockOp::Reverse { .. })
-        {
-            // The stage sees to truth.
-            (as_seen.destination_bits, as_seen.truth) = (seen, false);
-        }
-        Some(as_seen)
-    }
-
-    /// Has the places of a leaf count in the arrays.
-    fn scale_places(self, leaf: &mut Leaf) -> Option<()> {
-        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) && self.destination.is_staged() {
-            return None;
-        }
-        if let Way::Staged { array, seen, .. } = self.source {
-            leaf.scale_places(true, array, seen)?;
-        }
-        if let Way::Staged { array, seen, .. } = self.destination {
-            leaf.scale_places(false, array, seen)?;
-        }
-        Some(())
-    }
-
-    /// Leaves of what kernels see, behind or before stages that make it so.
-    pub(super) fn staged(self, of_seen: Vec<Leaf>, stores: Stores) -> Option<Vec<Leaf>> {
-        if self == Ways::DIRECT {
-            return Some(of_seen);
-        }
-        let mut leaves = Vec::new();
-        for leaf in of_seen {
-            match leaf.op {
-                BlockOp::Bits { .. } => return None,
-                // Padding is no matter of stages; but of a staged side, its places are.
-                BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
-                BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
-                _ => {
-                    if let Some(leaf) = leaf.converted(self, stores) {
-                        leaves.push(leaf);
-                        continue;
-                    }
-                    for mut leaf in small(leaf, self)? {
-                        leaf.stage_source(self.source)?;
-                        leaf.stage_destination(self.destination)?;
-                        leaves.push(leaf);
-                    }
-                }
-            }
-        }
-        Some(leaves)
-    }
-}
-
-/// The leaves of a nest in such ways.
-fn staged(nest: &Nest, elements: &Elements, ways: Ways, has_matrices: bool) -> Option<Vec<Leaf>> {
-    let as_seen = ways.elements(&Elements { has_matrices, ..*elements })?;
-    ways.staged(choose::data(ways.nest(nest)?, &as_seen)?, elements.stores)
-}
-
-/// The same in calls that need no more scratch memory than there is.
-fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
+/// A leaf in calls that need no more scratch memory than there is.
+pub(super) fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
     let fits = |leaf: &Leaf| {
         let source = ways.source.fits(leaf.source_scratch()?.scratch_bytes);
         Some(source && ways.destination.fits(leaf.destination_scratch()?.scratch_bytes))
@@ -563,12 +217,11 @@ impl Leaf {
             }
             _ => return None,
         };
-        let has_padding = self.strip.pad > 0 && !is_source;
-        (self.strip.columns >= LONG_TO_CONVERT && !has_padding && choose::exists(op)).then_some(op)
+        (self.strip.columns >= LONG_TO_CONVERT && choose::exists(op)).then_some(op)
     }
 
     /// Runs that are converted, if they are only copied else: without scratch memory.
-    fn converted(&self, ways: Ways, stores: Stores) -> Option<Leaf> {
+    pub(super) fn converted(&self, ways: Ways, stores: Stores) -> Option<Leaf> {
         let (way, is_source) = match ways {
             Ways { source: way, destination: Way::Direct } => (way, true),
             Ways { source: Way::Direct, destination: way } => (way, false),
@@ -577,10 +230,13 @@ impl Leaf {
         let Way::Staged { op: op @ BlockOp::Convert { conversion }, array, seen } = way else {
             return None;
         };
+        if self.strip.pad > 0 && !is_source {
+            return None;
+        }
         if let Some(op) = self.converted_words(conversion, is_source) {
             return Leaf { op, ..self.clone() }.of_array(is_source, array, seen);
         }
-        if self.op != BlockOp::Copy || self.strip.pad > 0 && !is_source {
+        if self.op != BlockOp::Copy {
             return None;
         }
         // Those that follow each other are better converted as one if they are short, or would part streamed lines.
@@ -637,7 +293,7 @@ impl Leaf {
     }
 
     /// Has the places of a side count in the array, where the other side of a stage saw them.
-    fn scale_places(&mut self, is_source: bool, array: u32, seen: u32) -> Option<()> {
+    pub(super) fn scale_places(&mut self, is_source: bool, array: u32, seen: u32) -> Option<()> {
         let start = if is_source { &mut self.source } else { &mut self.destination };
         *start = scaled(*start, array, seen)?;
         for l in &mut self.loops {
@@ -648,7 +304,7 @@ impl Leaf {
     }
 
     /// Lets the source be brought into scratch memory, if that is the way.
-    fn stage_source(&mut self, way: Way) -> Option<()> {
+    pub(super) fn stage_source(&mut self, way: Way) -> Option<()> {
         let Way::Staged { op, array, seen } = way else { return Some(()) };
         let (scratch, strip) = (self.source_scratch()?, self.strip);
         let runs = strip.source_runs(self.op)?;
@@ -672,7 +328,7 @@ impl Leaf {
     }
 
     /// Lets the destination be taken out of scratch memory, if that is the way.
-    fn stage_destination(&mut self, way: Way) -> Option<()> {
+    pub(super) fn stage_destination(&mut self, way: Way) -> Option<()> {
         let Way::Staged { op, array, seen } = way else { return Some(()) };
         let (scratch, strip) = (self.destination_scratch()?, self.strip);
         let runs = strip.destination_runs(self.op)?;

@@ -1,0 +1,357 @@
+//! In which ways the sides of a nest are brought to kernels.
+//!
+//! Directly if that is fast; otherwise those whose elements are below a byte, or of another type, are planned as kernels
+//! see them, and staged (`staged.rs`): in one pass or, where these are quicker, in two (`hop.rs`).
+
+use relayout_kernels::{BlockOp, Conversion};
+
+use super::choose::{self, Elements, Leaf};
+use super::hop;
+use super::nest::{Loop, Nest};
+use super::staged::{LONG_RUN_BITS, SCRATCH_BYTES, small};
+use super::stores::Stores;
+use super::word_columns;
+use crate::Tier;
+
+/// Which of the sides count their elements from the most significant bit on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MostFirst {
+    pub(crate) source: bool,
+    pub(crate) destination: bool,
+}
+
+/// What is done to the elements on the way from the source, or to the destination.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Conversions {
+    pub(crate) source: Option<Conversion>,
+    pub(crate) destination: Option<Conversion>,
+}
+
+impl Conversions {
+    /// Whether a side is converted.
+    fn are_there(self) -> bool {
+        self.source.is_some() || self.destination.is_some()
+    }
+
+    /// The ways of the two sides: direct, where they are not converted.
+    fn ways(self) -> Ways {
+        let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
+        let way = |conversion, (array, seen)| Way::Staged {
+            op: BlockOp::Convert { conversion },
+            array: bits(array),
+            seen: bits(seen),
+        };
+        let source =
+            self.source.map_or(Way::Direct, |conversion| way(conversion, conversion.widths()));
+        let destination = self.destination.map_or(Way::Direct, |conversion| {
+            let (from, to) = conversion.widths();
+            way(conversion, (to, from))
+        });
+        Ways { source, destination }
+    }
+}
+
+/// The kernels that carry out a nest of data: directly if that is fast, otherwise with
+/// those sides staged whose elements are narrower than a byte.
+pub(super) fn data(
+    nest: Nest,
+    elements: &Elements,
+    order: MostFirst,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    let Elements { source_bits, destination_bits, truth, .. } = *elements;
+    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
+    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    let converted = conversions.ways();
+    let sources = match converted.source {
+        Way::Direct => Way::all(source_bits, order.source, widen),
+        way => vec![way],
+    };
+    let destinations = match converted.destination {
+        Way::Direct => Way::all(destination_bits, order.destination, narrow),
+        way => vec![way],
+    };
+    let mut best: Option<(usize, Vec<Leaf>)> = None;
+    let converts = conversions.are_there();
+    if let Some(leaves) = of_rows_most_first(&nest, elements, order).filter(|_| !converts) {
+        return Some(leaves);
+    }
+    let both = destinations
+        .iter()
+        .flat_map(|&destination| sources.iter().map(move |&source| Ways { source, destination }));
+    let both = both.flat_map(|ways| match ways {
+        Ways::DIRECT => vec![(ways, true)],
+        // Rows that are not to be cut may have no room.
+        _ => vec![(ways, true), (ways, false)],
+    });
+    for (ways, has_matrices) in both {
+        let leaves = match ways {
+            Ways::DIRECT => choose::data(nest.clone(), elements),
+            _ => ways.leaves(&nest, &Elements { has_matrices, ..*elements }),
+        };
+        let Some(leaves) = leaves else { continue };
+        let slowness_of = |leaf| slowness(leaf, elements.stores.tier);
+        let slowness = leaves.iter().map(slowness_of).max().unwrap_or(0);
+        if best.as_ref().is_none_or(|(least, _)| slowness < *least) {
+            best = Some((slowness, leaves));
+        }
+        if slowness == 0 {
+            break;
+        }
+    }
+    if best.is_none() && !converts {
+        // The ops on bits know any order.
+        return choose::data_on_bits(nest, elements);
+    }
+    let (_, leaves) = best?;
+    let passes = if !elements.are_few || order.source || order.destination {
+        None
+    } else if converts {
+        converted_passes(&nest, elements, converted, &leaves)
+    } else {
+        hop::data(&nest, elements, converted, &leaves)
+    };
+    Some(passes.unwrap_or(leaves))
+}
+
+/// Two passes, of which the first one converts what it reads, or the second one what it writes.
+fn converted_passes(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    // With the shortest vectors nothing of this was measured, and swapped arrays would go so, too.
+    if elements.stores.tier.vector_bytes() < 32 {
+        return None;
+    }
+    let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
+    for leaf in &mut leaves {
+        // Their passes count from where they begin.
+        ways.scale_places(leaf)?;
+    }
+    Some(leaves)
+}
+
+/// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps.
+pub(super) fn words_of_columns(
+    whole: Option<&Nest>,
+    rest: &Nest,
+    elements: &Elements,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    let ways = conversions.ways();
+    let whole = match whole {
+        Some(nest) => Some(ways.nest(nest)?),
+        None => None,
+    };
+    let (rest, as_seen) = (ways.nest(rest)?, ways.elements(elements)?);
+    ways.staged(word_columns::leaves(whole.as_ref(), &rest, &as_seen)?, elements.stores)
+}
+
+/// The leaves of a nest with one side whose elements go from the most significant bits on, where a
+/// kernel knows such rows.
+fn of_rows_most_first(nest: &Nest, elements: &Elements, order: MostFirst) -> Option<Vec<Leaf>> {
+    if order.source == order.destination {
+        return None;
+    }
+    let mut leaves = choose::data(nest.clone(), elements)?;
+    for leaf in &mut leaves {
+        match &mut leaf.op {
+            BlockOp::Interleave { bits, most_first, .. }
+                if order.source && *bits == elements.source_bits =>
+            {
+                *most_first = true;
+            }
+            BlockOp::Deinterleave { bits, most_first, .. }
+                if order.destination && *bits == elements.source_bits =>
+            {
+                *most_first = true;
+            }
+            BlockOp::Fill | BlockOp::FillBits => continue,
+            _ => return None,
+        }
+        if slowness(leaf, elements.stores.tier) > 0 || !choose::exists(leaf.op) {
+            return None;
+        }
+    }
+    Some(leaves)
+}
+
+/// How a side of a kernel call is brought to it, or taken from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Direct,
+    /// By an op that makes elements of `seen` bits, which is what the kernel sees, of
+    /// those of `array` bits, or the other way round.
+    Staged {
+        op: BlockOp,
+        array: u32,
+        seen: u32,
+    },
+}
+
+impl Way {
+    /// The ways for elements of so many bits, the best first.
+    fn all(bits: u32, most_first: bool, widen_or_narrow: BlockOp) -> Vec<Way> {
+        let widened = Way::Staged { op: widen_or_narrow, array: bits, seen: 8 };
+        // Kernels take the first element to have the least significant bits.
+        let reversed = Way::Staged { op: BlockOp::Reverse { bits }, array: 8, seen: 8 };
+        match (bits < 8, most_first) {
+            (false, _) => vec![Way::Direct],
+            (true, false) => vec![Way::Direct, widened],
+            (true, true) => vec![reversed, widened],
+        }
+    }
+
+    /// Whether a call can go through so much scratch memory.
+    pub(super) fn fits(self, scratch_bytes: usize) -> bool {
+        match self {
+            Way::Direct => true,
+            Way::Staged { .. } => scratch_bytes <= SCRATCH_BYTES,
+        }
+    }
+
+    /// How many runs there is room for that are long in the array.
+    pub(super) fn long_runs(self) -> Option<u64> {
+        let Way::Staged { array, seen, .. } = self else { return None };
+        let run = scaled(LONG_RUN_BITS, seen, array)?;
+        u64::try_from(8 * SCRATCH_BYTES).ok()?.checked_div(run)
+    }
+
+    pub(super) fn is_staged(self) -> bool {
+        matches!(self, Way::Staged { .. })
+    }
+
+    /// A place or a step as the kernel sees it, from one in the array, in bits. `None`
+    /// where it is between elements.
+    fn seen(self, at: u64) -> Option<u64> {
+        match self {
+            Way::Direct => Some(at),
+            Way::Staged { array, seen, .. } => scaled(at, seen, array),
+        }
+    }
+}
+
+/// A number modulo 2^64 that may be negative, times one number and by another one.
+pub(super) fn scaled(at: u64, times: u32, by: u32) -> Option<u64> {
+    let product = i128::from(at.cast_signed()) * i128::from(times);
+    let by = i128::from(by);
+    if product % by != 0 {
+        return None;
+    }
+    i64::try_from(product / by).ok().map(i64::cast_unsigned)
+}
+
+/// A step of so many bytes, as a kernel sees it, in bits of the array.
+pub(super) fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
+    let bits = i64::try_from(bytes.cast_signed()).ok()?.checked_mul(8)?;
+    scaled(bits.cast_unsigned(), array, seen)
+}
+
+fn slowness(leaf: &Leaf, tier: Tier) -> usize {
+    match leaf.op {
+        BlockOp::Bits { .. } => 3,
+        BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
+        BlockOp::Strided { .. } => 1,
+        op if leaf.strip.is_below_vectors(op, tier) => 1,
+        _ => 0,
+    }
+}
+
+/// How each side of a kernel call is brought to it, or taken from it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ways {
+    pub(super) source: Way,
+    pub(super) destination: Way,
+}
+
+impl Ways {
+    /// Kernels work on both.
+    pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
+
+    /// For a pass into scratch memory, whose elements are as kernels see them, and one out of it.
+    pub(super) fn of_passes(self) -> [Ways; 2] {
+        [Ways { destination: Way::Direct, ..self }, Ways { source: Way::Direct, ..self }]
+    }
+
+    /// A nest as kernels see it.
+    fn nest(self, nest: &Nest) -> Option<Nest> {
+        let Ways { source, destination } = self;
+        let loops = nest.loops.iter().map(|l| {
+            let (source, destination) = (source.seen(l.source)?, destination.seen(l.destination)?);
+            Some(Loop { source, destination, ..*l })
+        });
+        Some(Nest {
+            source: source.seen(nest.source)?,
+            destination: destination.seen(nest.destination)?,
+            loops: loops.collect::<Option<_>>()?,
+        })
+    }
+
+    /// And what they see of its elements.
+    fn elements(self, elements: &Elements) -> Option<Elements> {
+        let mut as_seen = *elements;
+        if let Way::Staged { array, seen, op } = self.source {
+            if !matches!(op, BlockOp::Reverse { .. }) {
+                as_seen.source_bits = seen;
+            }
+            as_seen.source_end =
+                (elements.source_end / u64::from(array)).checked_mul(u64::from(seen))?;
+        }
+        if let Way::Staged { seen, op, .. } = self.destination
+            && !matches!(op, BlockOp::Reverse { .. })
+        {
+            // The stage sees to truth.
+            (as_seen.destination_bits, as_seen.truth) = (seen, false);
+        }
+        Some(as_seen)
+    }
+
+    /// Has the places of a leaf count in the arrays.
+    fn scale_places(self, leaf: &mut Leaf) -> Option<()> {
+        if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) && self.destination.is_staged() {
+            return None;
+        }
+        if let Way::Staged { array, seen, .. } = self.source {
+            leaf.scale_places(true, array, seen)?;
+        }
+        if let Way::Staged { array, seen, .. } = self.destination {
+            leaf.scale_places(false, array, seen)?;
+        }
+        Some(())
+    }
+
+    /// The leaves of a nest.
+    fn leaves(self, nest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+        self.staged(choose::data(self.nest(nest)?, &self.elements(elements)?)?, elements.stores)
+    }
+
+    /// Leaves of what kernels see, behind or before stages that make it so.
+    pub(super) fn staged(self, of_seen: Vec<Leaf>, stores: Stores) -> Option<Vec<Leaf>> {
+        if self == Ways::DIRECT {
+            return Some(of_seen);
+        }
+        let mut leaves = Vec::new();
+        for leaf in of_seen {
+            match leaf.op {
+                BlockOp::Bits { .. } => return None,
+                // Padding is no matter of stages; but of a staged side, its places are.
+                BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
+                BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
+                _ => {
+                    if let Some(leaf) = leaf.converted(self, stores) {
+                        leaves.push(leaf);
+                        continue;
+                    }
+                    for mut leaf in small(leaf, self)? {
+                        leaf.stage_source(self.source)?;
+                        leaf.stage_destination(self.destination)?;
+                        leaves.push(leaf);
+                    }
+                }
+            }
+        }
+        Some(leaves)
+    }
+}
