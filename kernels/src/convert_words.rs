@@ -100,19 +100,22 @@ impl<W: Words, const STREAM: bool> Make for ConvertWords<W, STREAM> {
 /// So many words are made, or taken apart, at a time.
 const LOT: usize = 128;
 
-/// So much is fetched ahead in rows that go on.
+/// So much is fetched ahead in runs that go on.
 const AHEAD: usize = 1024;
+
+/// And in one run from memory, where prefetchers do not follow.
+const AHEAD_IN_MEMORY: usize = 8192;
 
 /// What is read of a row that is not there.
 static ZEROS: [u32; LOT] = [0; LOT];
 
 /// A lot of words or of numbers, before it is streamed.
 #[repr(C, align(64))]
-struct Made([MaybeUninit<u32>; LOT]);
+struct Made([u32; LOT]);
 
 impl Made {
-    fn memory() -> Made {
-        Made([MaybeUninit::uninit(); LOT])
+    fn zeros() -> Made {
+        Made([0; LOT])
     }
 
     /// Streams its first bytes.
@@ -132,11 +135,10 @@ impl Made {
     }
 }
 
-/// What is fetched while a strip is streamed: what is ahead in runs that go on with each other, into L1; of a short strip,
-/// and where none go on, the same place of the next one, into L2.
+/// What is fetched while a strip is streamed: what is ahead in runs that go on with each other, into L1; of a short strip, and where none go on, the same place of the next one, into L2.
 #[derive(Clone, Copy)]
 pub(super) enum Fetched {
-    Ahead,
+    Ahead(usize),
     Next(usize),
     Nothing,
 }
@@ -148,13 +150,15 @@ impl Fetched {
         let all = block.saturating_mul(strip.lines).saturating_mul(strip.blocks);
         let steps = [strip.source_line, strip.source_step];
         // Of a dense block, all rows are one run.
-        let is_dense = read.stride == read.bytes;
-        let goes_on = steps.contains(&read.bytes) || is_dense && steps.contains(&block);
+        let is_dense = read.stride == read.bytes && steps.contains(&block);
+        let goes_on = is_dense || steps.contains(&read.bytes);
+        let is_from_memory = strip.is_far && !strip.core.follows_pages();
+        let ahead = if is_dense && is_from_memory { AHEAD_IN_MEMORY } else { AHEAD };
         match strip.next {
-            0 if goes_on => Fetched::Ahead,
+            0 if goes_on => Fetched::Ahead(ahead),
             0 => Fetched::Nothing,
             next if all <= NEXT => Fetched::Next(next),
-            _ if goes_on => Fetched::Ahead,
+            _ if goes_on => Fetched::Ahead(ahead),
             next => Fetched::Next(next),
         }
     }
@@ -165,7 +169,7 @@ impl Fetched {
         for line in (0..bytes).step_by(LINE) {
             let at = at.wrapping_add(line);
             match self {
-                Fetched::Ahead => V::prefetch::<1>(at.wrapping_add(AHEAD)),
+                Fetched::Ahead(ahead) => V::prefetch::<1>(at.wrapping_add(ahead)),
                 Fetched::Next(next) => V::prefetch::<2>(at.wrapping_add(next)),
                 Fetched::Nothing => {}
             }
@@ -196,17 +200,50 @@ impl<C: Convert<To: PartOfWord>, const WAYS: usize> Words for ConvertInterleave<
         source: *const u8,
         destination: *mut u8,
     ) {
-        let mut made = Made::memory();
+        // Memory serves rows one after another sooner, L3 is not waited for.
+        if !strip.core.follows_pages() && (strip.is_far || WAYS > 2) {
+            // SAFETY: by the contract of this function.
+            unsafe { Self::stream_words::<V, true>(strip, fetched, source, destination) };
+        } else {
+            // SAFETY: by the contract of this function.
+            unsafe { Self::stream_words::<V, false>(strip, fetched, source, destination) };
+        }
+    }
+}
+
+impl<C: Convert<To: PartOfWord>, const WAYS: usize> ConvertInterleave<C, WAYS> {
+    /// [`Words::stream_blocks`], a lot of each row after the other, or of all of them at once.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn stream_words<V: Vector, const BY_ROWS: bool>(
+        strip: &Strip,
+        fetched: Fetched,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        let mut made = Made::zeros();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut to = destination;
             for at in (0..strip.columns).step_by(LOT) {
                 let count = LOT.min(strip.columns - at);
-                let rows = Self::rows(strip, source, at);
-                for row in rows.iter().take(strip.rows) {
-                    fetched.fetch::<V>(row.cast(), count * size_of::<C::From>());
+                let words = made.0.as_mut_ptr();
+                for row in 0..WAYS.min(strip.rows) {
+                    let numbers = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+                    let numbers = numbers.cast::<Unaligned<C::From>>().wrapping_add(at);
+                    fetched.fetch::<V>(numbers.cast(), count * size_of::<C::From>());
+                    if BY_ROWS {
+                        // SAFETY: columns of the block, no more than there is room for.
+                        unsafe { add_numbers::<C>(numbers, row, count, words) };
+                    }
                 }
-                // SAFETY: columns of the block, no more than there is room for.
-                unsafe { make_words::<C, WAYS>(rows, count, made.0.as_mut_ptr().cast()) };
+                if !BY_ROWS {
+                    let rows = Self::rows(strip, source, at);
+                    // SAFETY: as above.
+                    unsafe { make_words::<C, WAYS>(rows, count, words.cast()) };
+                }
                 // Only the last words are no whole lines perhaps; the padding that makes them so is there.
                 let words = count * size_of::<u32>();
                 let bytes = words.next_multiple_of(LINE);
@@ -264,6 +301,29 @@ unsafe fn make_words<C: Convert<To: PartOfWord>, const WAYS: usize>(
     }
 }
 
+/// Puts so many numbers of a row into words that have those of the rows before it.
+///
+/// # Safety
+///
+/// So many can be read, and the words be read and written.
+#[inline(always)]
+unsafe fn add_numbers<C: Convert<To: PartOfWord>>(
+    numbers: *const Unaligned<C::From>,
+    row: usize,
+    count: usize,
+    words: *mut u32,
+) {
+    // SAFETY: by the contract of this function.
+    let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
+    // SAFETY: by the contract of this function; nobody else reads or writes them.
+    let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
+    for (number, word) in numbers.iter().zip(words) {
+        let number: u32 = C::convert(number.0).into();
+        let before = if row == 0 { 0 } else { *word };
+        *word = before | number << (row * 8 * size_of::<C::To>());
+    }
+}
+
 impl<C: Convert<From: PartOfWord>, const WAYS: usize> Words for DeinterleaveConvert<C, WAYS> {
     const OP: BlockOp = BlockOp::DeinterleaveConvert { conversion: C::CONVERSION };
 
@@ -289,7 +349,7 @@ impl<C: Convert<From: PartOfWord>, const WAYS: usize> Words for DeinterleaveConv
         destination: *mut u8,
     ) {
         const { assert!(size_of::<C::To>() <= size_of::<u32>(), "there is room for a lot") };
-        let mut made = Made::memory();
+        let mut made = Made::zeros();
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let words = source.cast::<Unaligned<u32>>();
             for at in (0..strip.columns).step_by(LOT) {
