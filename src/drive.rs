@@ -405,6 +405,8 @@ impl Stage {
             blocks: self.rows.count,
             rows: 1,
             columns: self.elements,
+            is_far: self.is_far,
+            core: self.core,
             ..Strip::default()
         }
     }

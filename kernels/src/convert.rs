@@ -41,7 +41,7 @@ impl<C: Convert, const STREAM: bool> Algorithm for ConvertRun<C, STREAM> {
             // SAFETY: the same contract.
             return unsafe { Self::elements(strip, source, destination) };
         }
-        let ahead = Fetched::new(strip, size_of::<C::From>());
+        let ahead = Fetched::new(strip, size_of::<C::From>(), STREAM);
         let made_bytes = strip.columns.wrapping_mul(size_of::<C::To>());
         let are_joined = [strip.destination_step, strip.destination_line].contains(&made_bytes);
         let (mut line_from, mut line_to) = (source, destination);
@@ -80,12 +80,14 @@ struct Fetched {
 
 impl Fetched {
     #[inline(always)]
-    fn new(strip: &Strip, width: usize) -> Self {
+    fn new(strip: &Strip, width: usize, stream: bool) -> Self {
         let run_bytes = strip.columns.wrapping_mul(width);
         // Scratch memory needs none, and has no runs that are as long.
         let reads_memory = strip.next != 0 || run_bytes > LONG_RUN;
         let are_apart = strip.blocks > 1 && strip.source_step != run_bytes;
-        let rows = if reads_memory && are_apart { AHEAD_BYTES / run_bytes.max(1) } else { 0 };
+        let far = !stream && strip.is_far && strip.core.fetches_far_into_l1();
+        let ahead = if far { FAR_AHEAD_BYTES } else { AHEAD_BYTES };
+        let rows = if reads_memory && are_apart { ahead / run_bytes.max(1) } else { 0 };
         let to_row = rows.wrapping_mul(strip.source_step);
         let block = strip.blocks.wrapping_mul(strip.source_step);
         Self {
@@ -112,8 +114,9 @@ impl Fetched {
 /// Fewer numbers than these are converted one by one.
 const FEW: usize = 4;
 
-/// So much of the rows ahead is fetched.
+/// So much of the rows ahead is fetched; and of what comes from memory into scratch memory, where L1 has room for more.
 const AHEAD_BYTES: usize = 2048;
+const FAR_AHEAD_BYTES: usize = 8192;
 
 /// So many lines are streamed wherever they begin.
 const LONG_LINES: usize = 64;

@@ -274,6 +274,11 @@ impl Core {
         if self == Core::Zen3 { 64 << 10 } else { 128 << 10 }
     }
 
+    /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.
+    pub fn fetches_far_into_l1(self) -> bool {
+        self == Core::Zen5
+    }
+
     /// Whether a core has most of an L3 of 32 MiB, as measured, so that ordinary stores are the quicker ones for longer.
     pub fn has_more_of_l3(self) -> bool {
         self == Core::Zen3

@@ -297,6 +297,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             strip.pages_by_turns = stream && stores.by_turns(op);
             if let Some(stage) = &mut stages.source {
                 stage.run = Some(kernel(stage.op, stores.tier, false)?);
+                (stage.is_far, stage.core) = (stores.are_far(), stores.core);
             }
             if let Some(stage) = &mut stages.destination {
                 let stream = stores.streams(stage.op, &strip);

@@ -11,7 +11,7 @@
 //! converted instead, and so are rows that words are made of. No more than [`SCRATCH_BYTES`] of
 //! the array are ever held so.
 
-use relayout_kernels::{BlockOp, Conversion, Run, Runs, Strip};
+use relayout_kernels::{BlockOp, Conversion, Core, Run, Runs, Strip};
 
 use super::along::Along;
 use super::choose::{self, Leaf};
@@ -50,6 +50,9 @@ pub(crate) struct Stage {
     pub(crate) op: BlockOp,
     /// The kernel of the op, once the tier is known.
     pub(crate) run: Option<Run>,
+    /// What its strips are told, from then on: see [`Strip`].
+    pub(crate) is_far: bool,
+    pub(crate) core: Core,
     /// How much of the scratch memory is used.
     pub(crate) scratch_bytes: usize,
 }
@@ -186,6 +189,8 @@ impl Scratch {
             scratch_width,
             op,
             run: None,
+            is_far: false,
+            core: Core::default(),
             scratch_bytes: self.scratch_bytes,
         })
     }
