@@ -87,7 +87,10 @@ impl Fetched {
         let are_apart = strip.blocks > 1 && strip.source_step != run_bytes;
         let far = !stream && strip.is_far && strip.core.fetches_far_into_l1();
         let ahead = if far { FAR_AHEAD_BYTES } else { AHEAD_BYTES };
-        let rows = if reads_memory && are_apart { ahead / run_bytes.max(1) } else { 0 };
+        let is_short = run_bytes <= AHEAD_BYTES;
+        let rows = if reads_memory && are_apart && is_short { ahead / run_bytes.max(1) } else { 0 };
+        // Behind the last of them is what comes next.
+        let rows = rows.min(strip.blocks);
         let to_row = rows.wrapping_mul(strip.source_step);
         let block = strip.blocks.wrapping_mul(strip.source_step);
         Self {
@@ -114,7 +117,7 @@ impl Fetched {
 /// Fewer numbers than these are converted one by one.
 const FEW: usize = 4;
 
-/// So much of the rows ahead is fetched; and of what comes from memory into scratch memory, where L1 has room for more.
+/// So much of the rows ahead is fetched; and of what comes from memory and is not streamed, where L1 has room for more.
 const AHEAD_BYTES: usize = 2048;
 const FAR_AHEAD_BYTES: usize = 8192;
 

@@ -103,7 +103,7 @@ const LOT: usize = 128;
 /// So much is fetched ahead in runs that go on.
 const AHEAD: usize = 1024;
 
-/// And in one run from memory, where prefetchers do not follow.
+/// And in rows from memory that are short and one run together, where prefetchers do not follow.
 const AHEAD_IN_MEMORY: usize = 8192;
 
 /// What is read of a row that is not there.
@@ -135,7 +135,8 @@ impl Made {
     }
 }
 
-/// What is fetched while a strip is streamed: what is ahead in runs that go on with each other, into L1; of a short strip, and where none go on, the same place of the next one, into L2.
+/// What is fetched while a strip is streamed: what is so far ahead in runs that go on with each other, into L1; of a short
+/// strip, and where none go on, the same place of the next one, into L2.
 #[derive(Clone, Copy)]
 pub(super) enum Fetched {
     Ahead(usize),
@@ -153,7 +154,8 @@ impl Fetched {
         let is_dense = read.stride == read.bytes && steps.contains(&block);
         let goes_on = is_dense || steps.contains(&read.bytes);
         let is_from_memory = strip.is_far && !strip.core.follows_pages();
-        let ahead = if is_dense && is_from_memory { AHEAD_IN_MEMORY } else { AHEAD };
+        let is_short = is_dense && block <= AHEAD_IN_MEMORY;
+        let ahead = if is_short && is_from_memory { AHEAD_IN_MEMORY } else { AHEAD };
         match strip.next {
             0 if goes_on => Fetched::Ahead(ahead),
             0 => Fetched::Nothing,
@@ -200,7 +202,7 @@ impl<C: Convert<To: PartOfWord>, const WAYS: usize> Words for ConvertInterleave<
         source: *const u8,
         destination: *mut u8,
     ) {
-        // Memory serves rows one after another sooner, L3 is not waited for.
+        // Prefetchers lose rows that are read by turns, of which four are too many in L3 as well.
         if !strip.core.follows_pages() && (strip.is_far || WAYS > 2) {
             // SAFETY: by the contract of this function.
             unsafe { Self::stream_words::<V, true>(strip, fetched, source, destination) };
@@ -305,7 +307,7 @@ unsafe fn make_words<C: Convert<To: PartOfWord>, const WAYS: usize>(
 ///
 /// # Safety
 ///
-/// So many can be read, and the words be read and written.
+/// So many can be read, and as many words, which nobody else has and which are aligned, have been made before.
 #[inline(always)]
 unsafe fn add_numbers<C: Convert<To: PartOfWord>>(
     numbers: *const Unaligned<C::From>,
@@ -315,7 +317,7 @@ unsafe fn add_numbers<C: Convert<To: PartOfWord>>(
 ) {
     // SAFETY: by the contract of this function.
     let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
-    // SAFETY: by the contract of this function; nobody else reads or writes them.
+    // SAFETY: by the contract of this function.
     let words = unsafe { std::slice::from_raw_parts_mut(words, count) };
     for (number, word) in numbers.iter().zip(words) {
         let number: u32 = C::convert(number.0).into();

@@ -1001,6 +1001,44 @@ fn words_of_conversions_are_the_same() {
     }
 }
 
+/// Lots of words that are not whole, with the padding that makes them whole lines, of rows of which the last ones may be
+/// missing, whether they follow each other or not.
+#[test]
+fn words_of_conversions_and_their_padding_are_streamed() {
+    let mut random = Random(22);
+    for conversion in [Conversion::F32ToBf16, Conversion::S32ToS8] {
+        let op = BlockOp::ConvertInterleave { conversion };
+        let (from, to) = conversion.widths();
+        for rows in 1..=4 / to {
+            for columns in [130, 128, 260] {
+                for gap in [0, 4096] {
+                    let row_stride = columns * from + gap;
+                    let pad = (columns * 4).next_multiple_of(LINE) - columns * 4 + LINE;
+                    let strip = Strip {
+                        lines: 2,
+                        source_line: 3 * rows * row_stride,
+                        destination_line: 3 * (columns * 4 + pad),
+                        blocks: 3,
+                        source_step: rows * row_stride,
+                        destination_step: columns * 4 + pad,
+                        rows,
+                        row_stride,
+                        columns,
+                        pad,
+                        ..Strip::default()
+                    };
+                    for core in [Core::Intel, Core::Zen3, Core::Zen5] {
+                        for is_far in [false, true] {
+                            let strip = Strip { core, is_far, ..strip };
+                            check(&mut random, "words and padding", op, strip, [4, 0]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// No range is known of a kernel that is told other elements than its op has.
 #[test]
 fn a_transpose_of_runs_has_the_elements_of_its_op() {

@@ -401,8 +401,9 @@ fn is_padding(leaf: &Leaf) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::plan::Steps;
     use crate::{PlanBuilder, Shape, Tier};
-    use relayout_kernels::Core;
+    use relayout_kernels::{Conversion, Core};
 
     const ORDINARY: Stores = Stores {
         tier: Tier::SCALAR,
@@ -501,6 +502,36 @@ pub(super) mod tests {
             let by_size = [14 * mib - 1, 14 * mib].map(|both_bytes| call_by(core, both_bytes).2);
             assert_eq!(by_size, [false, true], "{core:?}");
         }
+    }
+
+    #[test]
+    fn a_stage_knows_the_core_and_whether_memory_is_read() {
+        let stage_of = |all_bytes: u64| {
+            let once = Steps { count: 1, array: 0, scratch: 0 };
+            let stage = Stage {
+                lines: once,
+                blocks: once,
+                rows: once,
+                elements: 8,
+                array_bits: 32,
+                scratch_width: 2,
+                op: BlockOp::Convert { conversion: Conversion::F32ToBf16 },
+                run: None,
+                is_far: false,
+                core: Core::default(),
+                scratch_bytes: 64,
+            };
+            let mut leaf = leaf(0, &[], 16);
+            leaf.stages.source = Some(Box::new(stage));
+            let stores = Stores { core: Core::Zen3, all_bytes, ..ORDINARY };
+            let (mut nodes, _) = program(vec![leaf], stores, 32, 16).unwrap();
+            let Some(Node::Call(call)) = nodes.pop() else { panic!("no call") };
+            let stage = call.stages.source.unwrap();
+            (stage.is_far, stage.core)
+        };
+        let from_memory = 24 << 20;
+        assert_eq!(stage_of(from_memory), (true, Core::Zen3));
+        assert_eq!(stage_of(from_memory - 1), (false, Core::Zen3));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Stage {
     pub(crate) op: BlockOp,
     /// The kernel of the op, once the tier is known.
     pub(crate) run: Option<Run>,
-    /// What its strips are told, from then on: see [`Strip`].
+    /// What the strips of a stage before a kernel are told, from then on: see [`Strip`].
     pub(crate) is_far: bool,
     pub(crate) core: Core,
     /// How much of the scratch memory is used.
