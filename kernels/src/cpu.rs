@@ -275,7 +275,7 @@ impl Core {
     }
 
     /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.
-    pub fn fetches_far_into_l1(self) -> bool {
+    pub(crate) fn fetches_far_into_l1(self) -> bool {
         self == Core::Zen5
     }
 
