@@ -87,10 +87,12 @@ impl Fetched {
         let are_apart = strip.blocks > 1 && strip.source_step != run_bytes;
         let far = !stream && strip.is_far && strip.core.fetches_far_into_l1();
         let ahead = if far { FAR_AHEAD_BYTES } else { AHEAD_BYTES };
-        let is_short = run_bytes <= AHEAD_BYTES;
-        let rows = if reads_memory && are_apart && is_short { ahead / run_bytes.max(1) } else { 0 };
-        // Behind the last of them is what comes next.
-        let rows = rows.min(strip.blocks);
+        let rows = if reads_memory && are_apart && run_bytes <= AHEAD_BYTES {
+            // Behind the last of them is what comes next.
+            (ahead / run_bytes.max(1)).min(strip.blocks)
+        } else {
+            0
+        };
         let to_row = rows.wrapping_mul(strip.source_step);
         let block = strip.blocks.wrapping_mul(strip.source_step);
         Self {

@@ -233,8 +233,7 @@ impl<C: Convert<To: PartOfWord>, const WAYS: usize> ConvertInterleave<C, WAYS> {
                 let count = LOT.min(strip.columns - at);
                 let words = made.0.as_mut_ptr();
                 for row in 0..WAYS.min(strip.rows) {
-                    let numbers = source.wrapping_add(row.wrapping_mul(strip.row_stride));
-                    let numbers = numbers.cast::<Unaligned<C::From>>().wrapping_add(at);
+                    let numbers = Self::row(strip, source, row, at);
                     fetched.fetch::<V>(numbers.cast(), count * size_of::<C::From>());
                     if BY_ROWS {
                         // SAFETY: columns of the block, no more than there is room for.
@@ -264,14 +263,20 @@ impl<C: Convert<To: PartOfWord>, const WAYS: usize> ConvertInterleave<C, WAYS> {
 }
 
 impl<C: Convert, const WAYS: usize> ConvertInterleave<C, WAYS> {
+    /// Where a row of a block is, from that column on.
+    #[inline(always)]
+    fn row(strip: &Strip, source: *const u8, row: usize, at: usize) -> *const Unaligned<C::From> {
+        let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
+        row.cast::<Unaligned<C::From>>().wrapping_add(at)
+    }
+
     /// Where the rows of a block are, from that column on, of which there is no more than a lot to be read.
     #[inline(always)]
     fn rows(strip: &Strip, source: *const u8, at: usize) -> [*const Unaligned<C::From>; WAYS] {
         const { assert!(size_of::<C::From>() <= size_of::<u32>(), "there are zeros for all") };
         let mut rows = [(&raw const ZEROS).cast::<Unaligned<C::From>>(); WAYS];
         for (row, first) in rows.iter_mut().enumerate().take(strip.rows) {
-            let row = source.wrapping_add(row.wrapping_mul(strip.row_stride));
-            *first = row.cast::<Unaligned<_>>().wrapping_add(at);
+            *first = Self::row(strip, source, row, at);
         }
         rows
     }
