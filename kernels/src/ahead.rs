@@ -8,8 +8,9 @@ use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip};
 
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
-/// has, and at least so many.
+/// has, and at least so many; or so many where they are in pages of their own, as there is little of each.
 const ROWS_AHEAD: usize = 32;
+const ROWS_APART_AHEAD: usize = 128;
 
 /// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
 /// before all of it has been fetched.
@@ -135,6 +136,18 @@ pub(super) struct RowsAhead<'a> {
 }
 
 impl<'a> RowsAhead<'a> {
+    /// By how many rows those that are fetched are before the ones that are transposed, in such panels.
+    #[inline(always)]
+    pub(super) fn distance<B: Block>(matrix: &Matrix, panel: Panel) -> usize {
+        let are_apart = matrix.row.stride.cast_signed().unsigned_abs() >= PAGE;
+        let is_little = panel.columns * B::WIDTH < piece::<B>() * LINE;
+        if matrix.has_far_rows() && are_apart && is_little {
+            panel.rows.max(ROWS_APART_AHEAD)
+        } else {
+            panel.rows
+        }
+    }
+
     /// Begins so many rows, at least, behind the first one.
     #[inline(always)]
     pub(super) fn new<B: Block>(

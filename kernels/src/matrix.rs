@@ -343,7 +343,10 @@ impl Matrix {
             if is_scattered {
                 panel.rows = panel.rows.min(whole(ROWS_FOLLOWED, B::ROWS));
             }
-            let by_pieces = self.others.is_near || is_scattered || self.wants_longer_columns::<B>();
+            let by_pieces = self.others.is_near
+                || is_scattered
+                || self.wants_longer_columns::<B>()
+                || self.fetches_line_by_line::<B>(panel.columns);
             if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
@@ -358,7 +361,8 @@ impl Matrix {
                     );
                 };
             } else {
-                let ahead = RowsAhead::new::<B>(self, panel, panel.rows, source);
+                let rows = RowsAhead::distance::<B>(self, panel);
+                let ahead = RowsAhead::new::<B>(self, panel, rows, source);
                 // SAFETY: as above.
                 unsafe {
                     self.stream::<B, _>(
@@ -422,6 +426,24 @@ impl Matrix {
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 
+    /// Whether memory brings more of the rows if each line is asked for by itself, before one is streamed, than if those of
+    /// several rows are at once: where rows share few sets of L1, and a panel of so many columns has half of what it could
+    /// have of each. Elements that are narrower than words lose by it where their columns share few sets, too.
+    #[inline(always)]
+    fn fetches_line_by_line<B: Block>(&self, columns: usize) -> bool {
+        let are_long = columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
+        let are_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
+        let suits = B::WIDTH >= 4 || self.column.crowd(B::COLUMNS / B::WAYS, L1_SETS) <= ROOM;
+        self.has_far_rows() && are_long && are_crowded && suits
+    }
+
+    /// Whether rows come from memory, on cores on which such were measured.
+    #[inline(always)]
+    pub(super) fn has_far_rows(&self) -> bool {
+        let Strip { is_near, core, .. } = self.others;
+        !is_near && !core.has_few_ways() && !core.follows_pages()
+    }
+
     /// Whether so many rows are such multiples of powers of two apart that L2 has no room for a line of each: what is
     /// fetched of them is gone before all lines beside it have been read.
     #[inline(always)]
@@ -469,7 +491,9 @@ impl Matrix {
         } else {
             along.min(blocks)
         };
-        let down = (LINES_ALONG * lines / along).clamp(1, 2 * lines);
+        let by_line = self.fetches_line_by_line::<B>(along * B::COLUMNS);
+        let most = if by_line { lines } else { 2 * lines };
+        let down = (LINES_ALONG * lines / along).clamp(1, most);
         Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
     }
 
