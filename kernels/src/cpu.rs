@@ -269,9 +269,12 @@ impl Core {
     }
 
     /// Lines that are a multiple of so many bytes apart share a set of L2, if they are in the same large page of memory:
-    /// what the sets have together, where there are few ways and they were measured.
+    /// what the sets have together, where they were measured.
     pub fn l2_sets(self) -> usize {
-        if self == Core::Zen3 { 64 << 10 } else { 128 << 10 }
+        match self {
+            Core::Zen3 | Core::Zen5 => 64 << 10,
+            Core::Zen4 | Core::Intel => 128 << 10,
+        }
     }
 
     /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.

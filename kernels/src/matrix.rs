@@ -69,6 +69,12 @@ pub(super) const LINES_DOWN_NEAR: usize = 4;
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
 
+/// An L2 that has no few ways has so many.
+const L2_WAYS: usize = 16;
+
+/// Rows that are so far apart gain nothing by being fetched line by line, and lose if they are just that.
+const TOO_FAR_APART: usize = 512 << 10;
+
 /// Whether a side of so many bytes, which one loop of a strip has made that long, goes on in the other loop too, if that
 /// continues it, where the other side has so many bytes. If these are few, the way goes along a side as it is in two
 /// strides (`few.rs`), and a long one stays as it is.
@@ -426,15 +432,19 @@ impl Matrix {
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 
-    /// Whether memory brings more of the rows if each line is asked for by itself, before one is streamed, than if those of
-    /// several rows are at once: where rows share few sets of L1, and a panel of so many columns has half of what it could
-    /// have of each. Elements that are narrower than words lose by it where their columns share few sets, too.
+    /// Whether memory brings more of the rows of words if each line is asked for by itself, before one is streamed, than if
+    /// those of a row are at once. With the lines of a row prefetchers bring what is beside them, which the next panel finds
+    /// in L2 only if its sets have room for all rows until then. Each panel has half of what it could have of a row, at
+    /// least; and pairs of lines of the destination, as such go to memory together.
     #[inline(always)]
     fn fetches_line_by_line<B: Block>(&self, columns: usize) -> bool {
+        let Strip { core, .. } = self.others;
+        let stride = self.row.stride.cast_signed().unsigned_abs();
         let are_long = columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
-        let are_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
-        let suits = B::WIDTH >= 4 || self.column.crowd(B::COLUMNS / B::WAYS, L1_SETS) <= ROOM;
-        self.has_far_rows() && are_long && are_crowded && suits
+        let are_lost = self.row.crowd(self.rows, core.l2_sets()) > L2_WAYS;
+        let has_pairs = self.column.stride.is_multiple_of(2 * LINE);
+        let suits = B::WIDTH >= 4 && are_long && has_pairs && stride < TOO_FAR_APART;
+        self.has_far_rows() && suits && are_lost
     }
 
     /// Whether rows come from memory, on cores on which such were measured.
