@@ -607,6 +607,31 @@ mod tests {
     }
 
     #[test]
+    fn little_of_rows_in_pages_of_their_own_is_fetched_farther_ahead() {
+        use crate::cpu::Core;
+        let of = |row_stride, columns, core| {
+            let strip = Strip {
+                lines: 1,
+                blocks: 1,
+                rows: 1000,
+                row_stride,
+                columns,
+                column_stride: 4096,
+                is_far: true,
+                core,
+                ..Strip::default()
+            };
+            let panel = Panel { rows: 64, columns };
+            RowsAhead::distance::<Words>(&Matrix::new(&strip, 4, 1), panel)
+        };
+        let words = piece::<Words>() * LINE / 4;
+        assert_eq!(of(8000, words - 1, Core::Zen5), 128);
+        assert_eq!(of(8000, words, Core::Zen5), 64);
+        assert_eq!(of(2000, words - 1, Core::Zen5), 64);
+        assert_eq!(of(8000, words - 1, Core::Zen4), 64);
+    }
+
+    #[test]
     fn pages_ahead_go_by_turns_line_by_line() {
         // Blocks of 8 rows of 512 bytes, a page each; of 4 rows of 128 bytes, too little of a page.
         for (block, columns, by_turns) in [(8, 128, true), (4, 32, false)] {

@@ -433,15 +433,16 @@ impl Matrix {
     }
 
     /// Whether memory brings more of the rows of words if each line is asked for by itself, before one is streamed, than if
-    /// those of a row are at once. With the lines of a row prefetchers bring what is beside them, which the next panel finds
-    /// in L2 only if its sets have room for all rows until then. Each panel has half of what it could have of a row, at
-    /// least; and pairs of lines of the destination, as such go to memory together.
+    /// those of a row are at once. With the lines of a row prefetchers bring what is beside them, which is lost where rows share
+    /// few sets of L1 and those of L2 have no room for all of them until the next panel. Each panel has half of what it could
+    /// have of a row, at least; and pairs of lines of the destination, as such go to memory together.
     #[inline(always)]
     fn fetches_line_by_line<B: Block>(&self, columns: usize) -> bool {
         let Strip { core, .. } = self.others;
         let stride = self.row.stride.cast_signed().unsigned_abs();
         let are_long = columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
-        let are_lost = self.row.crowd(self.rows, core.l2_sets()) > L2_WAYS;
+        let are_lost = self.row.crowd(B::ROWS, L1_SETS) > ROOM
+            && self.row.crowd(self.rows, core.l2_sets()) > L2_WAYS;
         let has_pairs = self.column.stride.is_multiple_of(2 * LINE);
         let suits = B::WIDTH >= 4 && are_long && has_pairs && stride < TOO_FAR_APART;
         self.has_far_rows() && suits && are_lost
@@ -1060,6 +1061,47 @@ mod tests {
                 assert!(visits[..row.min(rows - height)].iter().all(|r| r[0] == 1));
                 assert!(visits[0][..column.min(columns - width)].iter().all(|&n| n == 1));
             }
+        }
+    }
+
+    #[test]
+    fn lines_are_fetched_one_by_one_where_what_is_beside_them_is_lost() {
+        use crate::cpu::Core;
+        use crate::{portable, turn};
+        type Words = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        // Rows so far apart, so many of them; columns so far apart.
+        let strip = |row_stride, rows, column_stride| Strip {
+            lines: 1,
+            blocks: 1,
+            rows,
+            row_stride,
+            columns: 1000,
+            column_stride,
+            is_far: true,
+            core: Core::Zen5,
+            ..Strip::default()
+        };
+        let of = |strip: &Strip| {
+            let matrix = Matrix::new(strip, 4, 1);
+            let panel = matrix.streamed_panel::<Words>();
+            (matrix.fetches_line_by_line::<Words>(panel.columns), panel.rows)
+        };
+        assert_eq!(of(&strip(16 << 10, 128, 512)), (true, 32));
+        assert_eq!(of(&strip(12 << 10, 1000, 512)), (true, 32));
+        // Rows for all of which there is room in L2, or that are spread in L1; and such as are too far apart.
+        for (stride, rows) in [(12 << 10, 128), (8 << 10, 128), (16_000, 5000), (512 << 10, 512)] {
+            assert!(!of(&strip(stride, rows, 512)).0, "{rows} rows {stride} apart");
+        }
+        // Halves of pairs of lines are written.
+        assert!(!of(&strip(16 << 10, 128, 64 * 77)).0);
+        // Few columns, of which panels have more rows, and others of those are fetched.
+        let few = Strip { columns: 64, ..strip(16 << 10, 128, 512) };
+        assert_eq!(of(&few), (false, 64));
+        assert_eq!(of(&Strip { columns: 128, ..few }), (true, 32));
+        // What comes from L3, and other cores, have ways of their own.
+        assert!(!of(&Strip { is_near: true, ..strip(16 << 10, 128, 512) }).0);
+        for core in [Core::Zen3, Core::Zen4, Core::Intel] {
+            assert!(!of(&Strip { core, ..strip(16 << 10, 128, 512) }).0, "{core:?}");
         }
     }
 }
