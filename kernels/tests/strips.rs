@@ -891,6 +891,38 @@ fn crowded_rows_are_the_same() {
     }
 }
 
+/// Transposes of words from memory whose rows share so few sets of L2 that their lines are fetched one by one, and of a few
+/// lines of rows that are in pages of their own.
+#[test]
+fn far_crowded_rows_are_the_same() {
+    let mut random = Random(21);
+    for (width, bits) in [(4, 32), (8, 64)] {
+        let op = BlockOp::Transpose { bits };
+        for number in 0..24 {
+            let (rows, columns) = (70 + random.below(90), 64 / width * (1 + random.below(30)));
+            let (blocks, column) = (1 + random.below(2), rows * width);
+            let row_stride = random.pick(&[12 << 10, 16 << 10, 32 << 10]);
+            let column_stride = random.pick(&[column.next_multiple_of(128), blocks * column]);
+            let strip = Strip {
+                lines: 1,
+                destination_line: columns * column_stride,
+                blocks,
+                source_step: columns * width,
+                destination_step: columns * column_stride,
+                rows,
+                row_stride,
+                columns,
+                column_stride,
+                is_far: true,
+                core: Core::Zen5,
+                ..Strip::default()
+            };
+            let places = [random.below(64), random.pick(&[0, 0, 64, 16])];
+            check(&mut random, &format!("far crowded rows {number}"), op, strip, places);
+        }
+    }
+}
+
 /// Transposes of elements of any bytes: pieces of them and several, and such as are no longer made in memory.
 #[test]
 fn transposes_of_runs_are_the_same() {
