@@ -136,12 +136,13 @@ pub(super) struct RowsAhead<'a> {
 }
 
 impl<'a> RowsAhead<'a> {
-    /// By how many rows those that are fetched are before the ones that are transposed, in such panels.
+    /// By how many rows those that are fetched are before the ones that are transposed, in such panels. Vectors that are
+    /// shorter than a line lose by more of them where rows share few sets of L1.
     #[inline(always)]
     pub(super) fn distance<B: Block>(matrix: &Matrix, panel: Panel) -> usize {
         let are_apart = matrix.row.stride.cast_signed().unsigned_abs() >= PAGE;
         let is_little = panel.columns * B::WIDTH < piece::<B>() * LINE;
-        if matrix.has_far_rows() && are_apart && is_little {
+        if matrix.has_far_rows() && are_apart && is_little && !matrix.has_far_crowded_rows::<B>() {
             panel.rows.max(ROWS_APART_AHEAD)
         } else {
             panel.rows
@@ -628,6 +629,7 @@ mod tests {
         assert_eq!(of(8000, words - 1, Core::Zen5), 128);
         assert_eq!(of(8000, words, Core::Zen5), 64);
         assert_eq!(of(2000, words - 1, Core::Zen5), 64);
+        assert_eq!(of(8192, words - 1, Core::Zen5), 64);
         assert_eq!(of(8000, words - 1, Core::Zen4), 64);
     }
 
