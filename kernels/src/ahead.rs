@@ -8,9 +8,10 @@ use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip};
 
 /// The rows that are fetched while a panel is transposed come as many behind its own as it
-/// has, and at least so many; or so many where they are in pages of their own, as there is little of each.
+/// has, and at least so many; or so many where they are in pages of their own, and a panel has fewer bytes of each than that.
 const ROWS_AHEAD: usize = 32;
 const ROWS_APART_AHEAD: usize = 128;
+const LITTLE: usize = 4 * LINE;
 
 /// Of a page of which less than so much belongs to a panel, nothing is gained by going to another one
 /// before all of it has been fetched.
@@ -140,9 +141,10 @@ impl<'a> RowsAhead<'a> {
     /// shorter than a line lose by more of them where rows share few sets of L1.
     #[inline(always)]
     pub(super) fn distance<B: Block>(matrix: &Matrix, panel: Panel) -> usize {
-        let are_apart = matrix.row.stride.cast_signed().unsigned_abs() >= PAGE;
-        let is_little = panel.columns * B::WIDTH < piece::<B>() * LINE;
-        if matrix.has_far_rows() && are_apart && is_little && !matrix.has_far_crowded_rows::<B>() {
+        let are_apart = matrix.row.distance() >= PAGE;
+        let is_little = panel.columns * B::WIDTH < LITTLE;
+        let have_room = !matrix.has_far_crowded_rows::<B>();
+        if matrix.has_far_words::<B>() && are_apart && is_little && have_room {
             panel.rows.max(ROWS_APART_AHEAD)
         } else {
             panel.rows
@@ -610,7 +612,9 @@ mod tests {
     #[test]
     fn little_of_rows_in_pages_of_their_own_is_fetched_farther_ahead() {
         use crate::cpu::Core;
-        let of = |row_stride, columns, core| {
+        use crate::{portable, turn};
+        type Lines = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        let of = |row_stride, columns, core, is_far| {
             let strip = Strip {
                 lines: 1,
                 blocks: 1,
@@ -618,19 +622,21 @@ mod tests {
                 row_stride,
                 columns,
                 column_stride: 4096,
-                is_far: true,
+                is_far,
                 core,
                 ..Strip::default()
             };
             let panel = Panel { rows: 64, columns };
-            RowsAhead::distance::<Words>(&Matrix::new(&strip, 4, 1), panel)
+            RowsAhead::distance::<Lines>(&Matrix::new(&strip, 4, 1), panel)
         };
-        let words = piece::<Words>() * LINE / 4;
-        assert_eq!(of(8000, words - 1, Core::Zen5), 128);
-        assert_eq!(of(8000, words, Core::Zen5), 64);
-        assert_eq!(of(2000, words - 1, Core::Zen5), 64);
-        assert_eq!(of(8192, words - 1, Core::Zen5), 64);
-        assert_eq!(of(8000, words - 1, Core::Zen4), 64);
+        assert_eq!(of(8000, 48, Core::Zen5, true), 128);
+        // More of each, rows in the same page, some from L3, another core.
+        assert_eq!(of(8000, 64, Core::Zen5, true), 64);
+        assert_eq!(of(2000, 48, Core::Zen5, true), 64);
+        assert_eq!(of(8000, 48, Core::Zen5, false), 64);
+        assert_eq!(of(8000, 48, Core::Zen4, true), 64);
+        // Short vectors, and rows that share few sets.
+        assert_eq!(of(8192, 48, Core::Zen5, true), 64);
     }
 
     #[test]

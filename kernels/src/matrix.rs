@@ -69,10 +69,10 @@ pub(super) const LINES_DOWN_NEAR: usize = 4;
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
 
-/// An L2 that has no few ways has so many.
+/// The ways of L2 on Zen 5, where rows are fetched line by line.
 const L2_WAYS: usize = 16;
 
-/// Rows that are so far apart gain nothing by being fetched line by line, and lose if they are just that.
+/// Rows that are farther apart gain nothing by that, and rows that are exactly as far apart lose.
 const TOO_FAR_APART: usize = 512 << 10;
 
 /// Whether a side of so many bytes, which one loop of a strip has made that long, goes on in the other loop too, if that
@@ -432,27 +432,26 @@ impl Matrix {
         self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
     }
 
-    /// Whether memory brings more of the rows of words if each line is asked for by itself, before one is streamed, than if
-    /// those of a row are at once. With the lines of a row prefetchers bring what is beside them, which is lost where rows share
-    /// few sets of L1 and those of L2 have no room for all of them until the next panel. Each panel has half of what it could
-    /// have of a row, at least; and pairs of lines of the destination, as such go to memory together.
+    /// Whether memory brings more of the rows if each line is asked for by itself, before one is streamed, than if those of a
+    /// row are at once. With the lines of a row prefetchers bring what is beside them, which is lost where rows share few sets
+    /// of L1 and those of L2 have no room for all of them until the next panel. Each panel, of so many columns, has half of
+    /// what it could have of a row, at least; and pairs of lines of the destination, as such go to memory together.
     #[inline(always)]
     fn fetches_line_by_line<B: Block>(&self, columns: usize) -> bool {
-        let Strip { core, .. } = self.others;
-        let stride = self.row.stride.cast_signed().unsigned_abs();
         let are_long = columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
         let are_lost = self.row.crowd(B::ROWS, L1_SETS) > ROOM
-            && self.row.crowd(self.rows, core.l2_sets()) > L2_WAYS;
-        let has_pairs = self.column.stride.is_multiple_of(2 * LINE);
-        let suits = B::WIDTH >= 4 && are_long && has_pairs && stride < TOO_FAR_APART;
-        self.has_far_rows() && suits && are_lost
+            && self.row.crowd(self.rows, self.others.core.l2_sets()) > L2_WAYS;
+        let has_pairs = self.column_steps().is_multiple_of(2 * LINE);
+        let suits = are_long && has_pairs && self.row.distance() < TOO_FAR_APART;
+        self.has_far_words::<B>() && suits && are_lost
     }
 
-    /// Whether rows come from memory, on cores on which such were measured.
+    /// Whether rows of words of 32 bits come from memory, and the core is none on which what they gain by that is unknown.
     #[inline(always)]
-    pub(super) fn has_far_rows(&self) -> bool {
-        let Strip { is_near, core, .. } = self.others;
-        !is_near && !core.has_few_ways() && !core.follows_pages()
+    pub(super) fn has_far_words<B: Block>(&self) -> bool {
+        let Strip { is_far, core, .. } = self.others;
+        let are_words = const { B::WIDTH == 4 && B::ROWS == B::COLUMNS };
+        are_words && is_far && !core.has_few_ways() && !core.follows_pages()
     }
 
     /// Whether so many rows are such multiples of powers of two apart that L2 has no room for a line of each: what is
@@ -482,8 +481,6 @@ impl Matrix {
     fn streamed_panel<B: StreamedBlock>(&self) -> Panel {
         let Strip { is_near, core, .. } = self.others;
         let lines = if is_near && !core.has_few_ways() { LINES_DOWN_NEAR } else { LINES_DOWN };
-        // Of what is fetched in pieces, rows have whole ones.
-        let unit = if is_near { const { B::ROWS / PIECES } } else { 1 };
         let most = const { LINES_ALONG * LINE / (B::COLUMNS * B::WIDTH) };
         let takes_rows = self.columns.div_ceil(B::COLUMNS) <= most;
         let is_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
@@ -494,7 +491,11 @@ impl Matrix {
         } else {
             most
         };
-        let (along, blocks) = (whole(most, unit.max(1)), self.columns.div_ceil(B::COLUMNS));
+        let blocks = self.columns.div_ceil(B::COLUMNS);
+        let by_line = self.fetches_line_by_line::<B>(most.min(blocks) * B::COLUMNS);
+        // Of what is fetched in pieces, rows have whole ones.
+        let unit = if is_near || by_line { const { B::ROWS / PIECES } } else { 1 };
+        let along = whole(most, unit.max(1));
         // Rather than a last panel of few blocks, which has little of each row, all have a little less: a piece at least.
         let along = if blocks > along && (1..=along / 4).contains(&(blocks % along)) {
             let share = blocks.div_ceil(blocks.div_ceil(along)).next_multiple_of(unit.max(1));
@@ -502,7 +503,6 @@ impl Matrix {
         } else {
             along.min(blocks)
         };
-        let by_line = self.fetches_line_by_line::<B>(along * B::COLUMNS);
         let most = if by_line { lines } else { 2 * lines };
         let down = (LINES_ALONG * lines / along).clamp(1, most);
         Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
@@ -701,12 +701,17 @@ impl Matrix {
     /// does.
     #[inline(always)]
     pub(super) fn has_whole_lines(&self, destination: *mut u8) -> bool {
+        (destination.addr() | self.column_steps()).is_multiple_of(LINE)
+    }
+
+    /// The steps from column to column of all matrices of the strip, of which each bit that one has is set.
+    #[inline(always)]
+    fn column_steps(&self) -> usize {
         let Strip { lines, blocks, .. } = self.others;
         let line = if lines > 1 { self.others.destination_line } else { 0 };
         let block = if blocks > 1 { self.others.destination_step } else { 0 };
         let Split { stride, step, group_step, .. } = self.column;
-        let steps = stride | step | group_step | line | block;
-        (destination.addr() | steps).is_multiple_of(LINE)
+        stride | step | group_step | line | block
     }
 
     /// The same as [`stream`](Matrix::stream), of columns that begin and end within lines:
@@ -1098,8 +1103,8 @@ mod tests {
         let few = Strip { columns: 64, ..strip(16 << 10, 128, 512) };
         assert_eq!(of(&few), (false, 64));
         assert_eq!(of(&Strip { columns: 128, ..few }), (true, 32));
-        // What comes from L3, and other cores, have ways of their own.
-        assert!(!of(&Strip { is_near: true, ..strip(16 << 10, 128, 512) }).0);
+        // What comes from L3, and on other cores, is fetched otherwise.
+        assert!(!of(&Strip { is_far: false, ..strip(16 << 10, 128, 512) }).0);
         for core in [Core::Zen3, Core::Zen4, Core::Intel] {
             assert!(!of(&Strip { core, ..strip(16 << 10, 128, 512) }).0, "{core:?}");
         }

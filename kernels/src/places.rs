@@ -52,6 +52,13 @@ impl Split {
         self.block >= count || is_even && self.has_even_blocks(count)
     }
 
+    /// How far a place is from the next one, or from the one before.
+    #[inline(always)]
+    pub(super) fn distance(self) -> usize {
+        let next = if self.block > 1 { self.stride } else { self.step };
+        next.cast_signed().unsigned_abs()
+    }
+
     /// Whether the blocks of so many of them are at one step.
     #[inline(always)]
     pub(super) fn has_even_blocks(self, count: usize) -> bool {
