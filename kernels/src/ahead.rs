@@ -320,8 +320,8 @@ impl FollowingRows {
     }
 }
 
-/// The panel that comes next, whose source is in L3: while a block is written, one line
-/// before each of its own. Many at once would wait for each other, and the stores for them.
+/// The panel that comes next, whose source is in L3, or in memory that brings it sooner so: while a block is written, one
+/// line before each of its own. Many at once would wait for each other, and the stores for them.
 #[derive(Clone, Copy)]
 pub(super) struct NextPanel {
     row: Split,

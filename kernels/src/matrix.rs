@@ -446,7 +446,8 @@ impl Matrix {
         self.has_far_words::<B>() && suits && are_lost
     }
 
-    /// Whether rows of words of 32 bits come from memory, and the core is none on which what they gain by that is unknown.
+    /// Whether rows of words of 32 bits come from memory, on a core on which it was measured how they are best fetched, or
+    /// one that is taken for such.
     #[inline(always)]
     pub(super) fn has_far_words<B: Block>(&self) -> bool {
         let Strip { is_far, core, .. } = self.others;
@@ -503,8 +504,8 @@ impl Matrix {
         } else {
             along.min(blocks)
         };
-        let most = if by_line { lines } else { 2 * lines };
-        let down = (LINES_ALONG * lines / along).clamp(1, most);
+        let most_down = if by_line { lines } else { 2 * lines };
+        let down = (LINES_ALONG * lines / along).clamp(1, most_down);
         Panel { rows: down.min(self.rows.div_ceil(B::ROWS)) * B::ROWS, columns: along * B::COLUMNS }
     }
 
