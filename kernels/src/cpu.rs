@@ -269,12 +269,18 @@ impl Core {
     }
 
     /// Lines that are a multiple of so many bytes apart share a set of L2, if they are in the same large page of memory:
-    /// what the sets have together, where they were measured.
+    /// what the sets have together.
     pub fn l2_sets(self) -> usize {
         match self {
             Core::Zen3 | Core::Zen5 => 64 << 10,
             Core::Zen4 | Core::Intel => 128 << 10,
         }
+    }
+
+    /// Whether rows that memory brings to transposes come sooner if each of their lines is asked for by itself, or little of
+    /// each row farther ahead, as measured.
+    pub(crate) fn fetches_by_lines(self) -> bool {
+        self == Core::Zen5
     }
 
     /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.

@@ -69,7 +69,7 @@ pub(super) const LINES_DOWN_NEAR: usize = 4;
 /// pages.
 const ROWS_FOLLOWED: usize = 32;
 
-/// The ways of L2 on Zen 5, where rows are fetched line by line.
+/// The ways of L2 of a core that fetches rows line by line.
 const L2_WAYS: usize = 16;
 
 /// Rows that are farther apart gain nothing by that, and rows that are exactly as far apart lose.
@@ -352,7 +352,7 @@ impl Matrix {
             let by_pieces = self.others.is_near
                 || is_scattered
                 || self.wants_longer_columns::<B>()
-                || self.fetches_line_by_line::<B>(panel.columns);
+                || self.fetches_line_by_line::<B>();
             if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
@@ -429,30 +429,35 @@ impl Matrix {
         let row = self.columns * B::WIDTH;
         let goes_on = self.is_beside_others() && source_line < PAGE;
         let in_page = if goes_on { row.max(lines * source_line) } else { row };
-        self.row.stride.cast_signed().unsigned_abs() >= PAGE && in_page < PAGE
+        self.row.distance() >= PAGE && in_page < PAGE
     }
 
     /// Whether memory brings more of the rows if each line is asked for by itself, before one is streamed, than if those of a
     /// row are at once. With the lines of a row prefetchers bring what is beside them, which is lost where rows share few sets
-    /// of L1 and those of L2 have no room for all of them until the next panel. Each panel, of so many columns, has half of
-    /// what it could have of a row, at least; and pairs of lines of the destination, as such go to memory together.
+    /// of L1 and those of L2 have no room for all of them until the next panel. Rows have half of what a panel takes of them,
+    /// at least; and panels have pairs of lines of the destination, as such go to memory together.
     #[inline(always)]
-    fn fetches_line_by_line<B: Block>(&self, columns: usize) -> bool {
-        let are_long = columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
-        let are_lost = self.row.crowd(B::ROWS, L1_SETS) > ROOM
+    fn fetches_line_by_line<B: Block>(&self) -> bool {
+        let are_long = self.columns * B::WIDTH >= LINES_ALONG_FEW * LINE;
+        let are_lost = self.has_rows_in_few_sets::<B>()
             && self.row.crowd(self.rows, self.others.core.l2_sets()) > L2_WAYS;
         let has_pairs = self.column_steps().is_multiple_of(2 * LINE);
         let suits = are_long && has_pairs && self.row.distance() < TOO_FAR_APART;
         self.has_far_words::<B>() && suits && are_lost
     }
 
-    /// Whether rows of words of 32 bits come from memory, on a core on which it was measured how they are best fetched, or
-    /// one that is taken for such.
+    /// Whether rows of words of 32 bits come from memory, on a core that [fetches them by lines](super::Core::fetches_by_lines).
     #[inline(always)]
     pub(super) fn has_far_words<B: Block>(&self) -> bool {
         let Strip { is_far, core, .. } = self.others;
         let are_words = const { B::WIDTH == 4 && B::ROWS == B::COLUMNS };
-        are_words && is_far && !core.has_few_ways() && !core.follows_pages()
+        are_words && is_far && core.fetches_by_lines()
+    }
+
+    /// Whether L1 has no room for a line of each row of a block.
+    #[inline(always)]
+    fn has_rows_in_few_sets<B: Block>(&self) -> bool {
+        self.row.crowd(B::ROWS, L1_SETS) > ROOM
     }
 
     /// Whether so many rows are such multiples of powers of two apart that L2 has no room for a line of each: what is
@@ -484,8 +489,8 @@ impl Matrix {
         let lines = if is_near && !core.has_few_ways() { LINES_DOWN_NEAR } else { LINES_DOWN };
         let most = const { LINES_ALONG * LINE / (B::COLUMNS * B::WIDTH) };
         let takes_rows = self.columns.div_ceil(B::COLUMNS) <= most;
-        let is_crowded = self.row.crowd(B::ROWS, L1_SETS) > ROOM;
-        let most = if self.wants_longer_columns::<B>() && !takes_rows && !is_crowded {
+        let is_spread = !self.has_rows_in_few_sets::<B>();
+        let most = if self.wants_longer_columns::<B>() && !takes_rows && is_spread {
             // More rows instead, of which whole pieces are fetched.
             let lines = LINES_ALONG_FEW.max(piece::<B>());
             most.min((lines * LINE).div_ceil(B::COLUMNS * B::WIDTH))
@@ -493,7 +498,7 @@ impl Matrix {
             most
         };
         let blocks = self.columns.div_ceil(B::COLUMNS);
-        let by_line = self.fetches_line_by_line::<B>(most.min(blocks) * B::COLUMNS);
+        let by_line = self.fetches_line_by_line::<B>();
         // Of what is fetched in pieces, rows have whole ones.
         let unit = if is_near || by_line { const { B::ROWS / PIECES } } else { 1 };
         let along = whole(most, unit.max(1));
@@ -1089,8 +1094,7 @@ mod tests {
         };
         let of = |strip: &Strip| {
             let matrix = Matrix::new(strip, 4, 1);
-            let panel = matrix.streamed_panel::<Words>();
-            (matrix.fetches_line_by_line::<Words>(panel.columns), panel.rows)
+            (matrix.fetches_line_by_line::<Words>(), matrix.streamed_panel::<Words>().rows)
         };
         assert_eq!(of(&strip(16 << 10, 128, 512)), (true, 32));
         assert_eq!(of(&strip(12 << 10, 1000, 512)), (true, 32));

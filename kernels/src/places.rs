@@ -289,6 +289,14 @@ mod tests {
     }
 
     #[test]
+    fn places_of_blocks_of_one_are_a_step_apart() {
+        let down = Split::at_stride(100_usize.wrapping_neg());
+        assert_eq!(down.distance(), 100);
+        assert_eq!(down.in_blocks(2, 5000).distance(), 100);
+        assert_eq!(down.in_blocks(1, 5000).distance(), 5000);
+    }
+
+    #[test]
     fn runs_that_go_on_in_the_next_block_follow_each_other() {
         let of = |block, count| {
             let split = Split::at_stride(9999).in_blocks(block, 150);
