@@ -19,6 +19,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Body;
+use super::crowded::{L1_SETS, ROOM};
 use super::dense::store_rest;
 use super::matrix::Matrix;
 use super::places::Split;
@@ -34,6 +35,7 @@ struct FewColumns<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
 struct FewRows<const BITS: u32, const WIDTH: usize>;
 
 /// The side that has few.
+#[derive(Debug, PartialEq, Eq)]
 enum Few {
     Rows,
     Columns,
@@ -64,15 +66,36 @@ pub(super) fn is_of_words<const WIDTH: usize>(matrix: &Matrix) -> bool {
     Groups::<WIDTH>::are_apart(row, rows) || Groups::<WIDTH>::are_apart(column, columns)
 }
 
+/// The matrices of a strip: where one side is elements of words, and these come in groups, one for each group.
+#[inline(always)]
+fn of_words<const WIDTH: usize>(strip: &Strip) -> Matrix {
+    let joined = Matrix::new(strip, WIDTH, 1);
+    let Matrix { rows, columns, row, column, .. } = joined;
+    let in_groups = |split: Split, count: usize| {
+        Groups::<WIDTH>::are_apart(split, count) && !split.has_even_blocks(count)
+    };
+    if in_groups(row, rows) || in_groups(column, columns) {
+        Matrix::without_groups(strip, WIDTH, WIDTH, 1)
+    } else {
+        joined
+    }
+}
+
 /// Which side of its matrices has few, for vectors of so many bytes.
 #[inline(always)]
 fn side<const WIDTH: usize>(strip: &Strip, vector: usize, has_masks: bool) -> Option<Few> {
-    let Matrix { rows, columns, row, column, .. } = Matrix::new(strip, WIDTH, 1);
+    let Matrix { rows, columns, row, column, .. } = of_words::<WIDTH>(strip);
     let least = if has_masks { SHORTEST / 2 + 1 } else { SHORTEST };
     let fits = |few: usize, many: usize| few * WIDTH >= least && many * WIDTH >= vector;
     let are_columns = fits(columns, rows) && Groups::<WIDTH>::are_there(row, rows);
     let are_rows = fits(rows, columns) && Groups::<WIDTH>::are_there(column, columns);
-    if are_columns && (columns <= rows || !are_rows) {
+    // Along words, whole lines of them are written, or read, on their side.
+    let goes_along_rows = if Groups::<WIDTH>::are_apart(row, rows) {
+        true
+    } else {
+        !Groups::<WIDTH>::are_apart(column, columns) && columns <= rows
+    };
+    if are_columns && (goes_along_rows || !are_rows) {
         Some(Few::Columns)
     } else {
         are_rows.then_some(Few::Rows)
@@ -148,6 +171,18 @@ impl<const WIDTH: usize> Groups<WIDTH> {
         Groups { step: stride.wrapping_mul(Self::SIZE), stride }
     }
 
+    /// How many columns are written at a time, a `vector` of bytes at least, where each is in so many parts: of several, as
+    /// many as L1 has room for.
+    #[inline(always)]
+    fn panel(self, vector: usize, parts: usize) -> usize {
+        let split = Split::at_stride(self.stride).in_blocks(Self::SIZE, self.step);
+        let mut bytes = PANEL;
+        while parts > 1 && bytes > vector && split.crowd(bytes / WIDTH, L1_SETS) > ROOM {
+            bytes /= 2;
+        }
+        bytes / WIDTH
+    }
+
     /// From the first one of a group, or at one stride from any, to one behind it.
     #[inline(always)]
     pub(super) fn at(self, number: usize) -> usize {
@@ -178,8 +213,9 @@ fn places<const WIDTH: usize>(split: Split, at: usize) -> [usize; MOST_WITHIN] {
     places
 }
 
-/// How many bytes of a side are done at a time, where these kernels go along it: what is read of the other side meanwhile
-/// stays in L1 until the next 16 bytes of it are.
+/// How many bytes of a side are done at a time at most, where these kernels go along it: what is read of the other side
+/// meanwhile, or written, stays in L1 until the next 16 bytes of it are. Of what is read, fewer were no better where lines
+/// drive each other out.
 const PANEL: usize = 8 * LINE;
 
 /// Where some elements at a time of `count` begin, and how many they are: if there are no masks, always as many, the last
@@ -196,7 +232,7 @@ impl<const BITS: u32, const WIDTH: usize, const STREAM: bool> Body
 {
     #[inline(always)]
     unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
-        let matrix = Matrix::new(strip, WIDTH, 1);
+        let matrix = of_words::<WIDTH>(strip);
         let stream = STREAM && matrix.has_whole_lines(destination);
         let Matrix { rows, columns, row, column, others } = matrix;
         let tall = Tall {
@@ -234,6 +270,7 @@ impl<const WIDTH: usize> Tall<WIDTH> {
         stream: bool,
     ) {
         let tall = V::BYTES / WIDTH;
+        let part = SHORTEST * M::SOURCE_TIMES;
         let mut next = 0;
         while next < self.rows {
             let first = next.min(self.rows - tall);
@@ -242,7 +279,6 @@ impl<const WIDTH: usize> Tall<WIDTH> {
             next = first + rows;
             let source = source.wrapping_add(self.row.at(first));
             let destination = destination.wrapping_add(first * WIDTH);
-            let part = SHORTEST * M::SOURCE_TIMES;
             for (at, bytes) in parts(self.bytes, part, V::HAS_MASKS) {
                 let columns = places::<WIDTH>(self.column, at / M::SOURCE_TIMES);
                 let from = source.wrapping_add(at);
@@ -307,7 +343,7 @@ struct Panel {
 impl<const BITS: u32, const WIDTH: usize> Body for FewRows<BITS, WIDTH> {
     #[inline(always)]
     unsafe fn run<V: Vector>(strip: &Strip, _: &[Place], source: *const u8, destination: *mut u8) {
-        let Matrix { rows, columns, row, column, others } = Matrix::new(strip, WIDTH, 1);
+        let Matrix { rows, columns, row, column, others } = of_words::<WIDTH>(strip);
         let wide = Wide {
             columns,
             column: Groups::<WIDTH>::of(column),
@@ -341,14 +377,15 @@ impl<const WIDTH: usize> Wide<WIDTH> {
         destination: *mut u8,
     ) {
         let wide = V::BYTES / WIDTH;
+        let part = SHORTEST * M::DESTINATION_TIMES;
+        let panel = self.column.panel(V::BYTES, self.bytes.div_ceil(part));
         let mut next = 0;
         while next < self.columns {
             let first = next.min(self.columns - wide);
-            let columns = (PANEL / WIDTH).min(self.columns - first);
+            let columns = panel.min(self.columns - first);
             next = first + columns;
             let source = source.wrapping_add(first * WIDTH);
             let destination = destination.wrapping_add(self.column.at(first));
-            let part = SHORTEST * M::DESTINATION_TIMES;
             for (at, bytes) in parts(self.bytes, part, V::HAS_MASKS) {
                 let rows = places::<WIDTH>(self.row, at / M::DESTINATION_TIMES);
                 let to = destination.wrapping_add(at);
@@ -395,5 +432,65 @@ impl<const WIDTH: usize> Wide<WIDTH> {
                 unsafe { M::scatter(turned[i], first, apart, bytes) };
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_goes_along_words() {
+        // Words of four rows of bytes, so many of them beside each other, twice; of so many columns.
+        let packs = |words, columns| Strip {
+            lines: 2,
+            blocks: words,
+            rows: 4,
+            row_stride: 49_920,
+            source_step: 195,
+            source_line: 199_680,
+            columns,
+            column_stride: 4096,
+            destination_step: 4,
+            destination_line: 512,
+            ..Strip::default()
+        };
+        // Those of 128 go on in both lines, where they are apart all the same.
+        for (words, columns) in [(128, 195), (72, 390), (16, 1000)] {
+            let strip = packs(words, columns);
+            let Matrix { rows, others, .. } = of_words::<1>(&strip);
+            assert_eq!((rows, others.lines), (4 * words, 2));
+            assert_eq!(side::<1>(&strip, 64, true), Some(Few::Columns), "{words} x {columns}");
+            let unpacks = Strip {
+                lines: words,
+                blocks: 2,
+                rows: columns,
+                row_stride: 4096,
+                source_line: 4,
+                source_step: 512,
+                columns: 4,
+                column_stride: 49_920,
+                destination_line: 195,
+                destination_step: 199_680,
+                ..Strip::default()
+            };
+            let Matrix { columns, others, .. } = of_words::<1>(&unpacks);
+            assert_eq!((columns, others.blocks), (4 * words, 2));
+            assert_eq!(side::<1>(&unpacks, 64, true), Some(Few::Rows), "{words} x {columns}");
+        }
+        // Groups that are at one step, too, are one matrix.
+        let even = Strip { source_line: 128 * 195, ..packs(128, 195) };
+        assert_eq!(of_words::<1>(&even).rows, 1024);
+    }
+
+    #[test]
+    fn fewer_columns_are_written_at_a_time_where_they_share_sets() {
+        let panel = |step, stride, parts| Groups::<1> { step, stride }.panel(64, parts);
+        // Words so far apart, and their elements.
+        assert_eq!(panel(195, 49_920, 13), 512);
+        assert_eq!(panel(9216, 18, 2), 128);
+        assert_eq!(panel(6144, 384, 24), 64);
+        // What is written at once need not stay.
+        assert_eq!(panel(6144, 384, 1), 512);
     }
 }

@@ -207,6 +207,45 @@ impl Matrix {
         destination_width: usize,
         ways: usize,
     ) -> Matrix {
+        let matrix = Matrix::without_groups(strip, width, destination_width, ways);
+        let Matrix { rows, columns, others, .. } = matrix;
+        let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
+        if strip.has_tail() {
+            // In groups of blocks, all blocks have as many.
+        } else if others.blocks > 1
+            && others.lines < strip.lines
+            && columns.checked_mul(width) == Some(strip.source_step)
+            && joins_both_loops(bytes.1, bytes.0)
+        {
+            return Matrix {
+                columns: columns.saturating_mul(strip.blocks),
+                column: matrix.column.in_groups(strip.lines, strip.destination_step),
+                others: Strip { blocks: 1, ..others },
+                ..matrix
+            };
+        } else if others.lines > 1
+            && others.blocks < strip.blocks
+            && rows.checked_mul(destination_width) == Some(strip.destination_line)
+            && joins_both_loops(bytes.0, bytes.1)
+        {
+            return Matrix {
+                rows: rows.saturating_mul(strip.lines),
+                row: matrix.row.in_groups(strip.blocks, strip.source_line),
+                others: Strip { lines: 1, ..others },
+                ..matrix
+            };
+        }
+        matrix
+    }
+
+    /// The same of blocks or lines that continue each other, a matrix for each group of such.
+    #[inline(always)]
+    pub(super) fn without_groups(
+        strip: &Strip,
+        width: usize,
+        destination_width: usize,
+        ways: usize,
+    ) -> Matrix {
         let (mut rows, mut columns) = (strip.rows, strip.columns);
         let mut others = *strip;
         let mut row = Split::at_stride(strip.row_stride);
@@ -223,26 +262,6 @@ impl Matrix {
         }
         debug_assert!(!others.has_tail(), "a tail goes on with what it is behind: {strip:?}");
         debug_assert!(strip.tail == 0 || strip.tail_rows == 0, "one tail at most: {strip:?}");
-        let bytes = (rows.saturating_mul(destination_width), columns.saturating_mul(width));
-        if strip.has_tail() {
-            // In groups of blocks, all blocks have as many.
-        } else if others.blocks > 1
-            && others.lines < strip.lines
-            && columns.checked_mul(width) == Some(strip.source_step)
-            && joins_both_loops(bytes.1, bytes.0)
-        {
-            columns = columns.saturating_mul(strip.blocks);
-            column = column.in_groups(strip.lines, strip.destination_step);
-            others.blocks = 1;
-        } else if others.lines > 1
-            && others.blocks < strip.blocks
-            && rows.checked_mul(destination_width) == Some(strip.destination_line)
-            && joins_both_loops(bytes.0, bytes.1)
-        {
-            rows = rows.saturating_mul(strip.lines);
-            row = row.in_groups(strip.blocks, strip.source_line);
-            others.lines = 1;
-        }
         Matrix { rows, columns, row, column, others }
     }
 

@@ -633,6 +633,43 @@ impl Random {
         }
     }
 
+    /// Of a transpose whose rows, or columns, are the elements of words, which go on with each other: in one loop, and
+    /// perhaps in both.
+    fn words_in_groups(&mut self, width: usize) -> Strip {
+        let ways = 4 / width;
+        let (words, groups) = (16 + self.below(150), 1 + self.below(4));
+        let other = 1 + self.below(300_usize.min(MOST / (4 * words * groups)));
+        let [way, word, group] = self.nest(other * width, width, [ways, words, groups]);
+        let together = 4 * words;
+        let next = self.pick(&[together, together + 256]);
+        let all = next * groups;
+        let others = all.next_multiple_of(self.pick(&[4, 512, 1024]));
+        if self.one_in(2) {
+            return Strip {
+                rows: ways,
+                row_stride: way,
+                source_step: word,
+                source_line: group,
+                destination_step: 4,
+                destination_line: next,
+                columns: other,
+                column_stride: others,
+                ..self.hints(groups, words)
+            };
+        }
+        Strip {
+            rows: other,
+            row_stride: others,
+            source_line: 4,
+            source_step: next,
+            columns: ways,
+            column_stride: way,
+            destination_line: word,
+            destination_step: group,
+            ..self.hints(words, groups)
+        }
+    }
+
     /// Words of several columns, of rows that are apart.
     fn word_columns(&mut self, op: BlockOp) -> Strip {
         let (BlockOp::InterleaveColumns { ways, bits }
@@ -1147,6 +1184,20 @@ fn sides_in_groups_of_blocks_are_the_same() {
             let strip = random.grouped(op);
             let places = [random.below(64), random.pick(&[0, 0, 0, 16, 37])];
             check(&mut random, &format!("groups of blocks {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Words of elements of several rows, or columns, that go on with each other in one loop, and in another one anew.
+#[test]
+fn words_in_groups_are_the_same() {
+    let mut random = Random(17);
+    for (width, bits) in [(1, 8), (2, 16)] {
+        for number in 0..300 {
+            let strip = random.words_in_groups(width);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            let op = BlockOp::Transpose { bits };
+            check(&mut random, &format!("words in groups {number}"), op, strip, places);
         }
     }
 }
