@@ -242,6 +242,17 @@ struct Passes {
     padding: Vec<Leaf>,
 }
 
+/// Of so many, at most so many at a time, and about as many each time: whole lines of them, where there is room for one.
+fn share(extent: u64, most: u64, line: u64) -> u64 {
+    let most = most.max(1);
+    let even = extent.div_ceil(extent.div_ceil(most));
+    if even == extent || most < line {
+        return even;
+    }
+    let lines = even.next_multiple_of(line);
+    if lines <= most { lines } else { most / line * line }
+}
+
 /// A loop of both passes.
 #[derive(Clone, Copy)]
 struct Along {
@@ -373,15 +384,15 @@ impl Passes {
     /// How many of each of the loops are done at a time, through so much scratch memory.
     fn tile(&self, room: usize) -> Option<Vec<u64>> {
         let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
-        let room = u64::try_from(room).ok()? * 8 / u64::from(self.bits) / words.max(1);
-        // Of so many, at most so many at a time, and about as many each time.
-        let share = |extent: u64, most: u64| extent.div_ceil(extent.div_ceil(most.max(1)));
+        let element = u64::from(self.bits) * words.max(1);
+        let room = u64::try_from(room).ok()? * 8 / element;
+        let line = (8 * u64::try_from(LINE).ok()? / element).max(1);
         let mut tile = vec![1; self.along.len()];
         let mut grow = |i: usize, most: u64| {
             let Along { made, is_word, .. } = self.along[i];
             if !is_word {
                 let others = tile.iter().product::<u64>() / tile[i];
-                tile[i] = tile[i].max(share(made, most.min(room / others)));
+                tile[i] = tile[i].max(share(made, most.min(room / others), line));
             }
         };
         grow(self.near, NEAR);
