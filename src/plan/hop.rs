@@ -68,6 +68,9 @@ const LEAST_OF_PAGE: u64 = 128;
 const ENOUGH_OF_PAGE: [u64; 2] = [2048, 4096];
 const ENOUGH_OF_PAGE_ELSEWHERE: [u64; 2] = [2048, 1024];
 
+/// The same of bytes, and of 16 bits, where narrow elements are transposed by lines.
+const ENOUGH_OF_PAGE_BY_LINES: [[u64; 2]; 2] = [[768, 1024], [256, 256]];
+
 /// Nor if rows that are nearer have fewer bytes than this, those of a word's elements together.
 const LEAST_OF_WORD: u64 = 128;
 
@@ -190,8 +193,13 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
         return word.extent > 1 && of_word >= LEAST_OF_WORD;
     }
     let is_slow_by_lines = elements.stores.core.streams_by_runs();
-    let [packing, unpacking] =
-        if is_slow_by_lines { ENOUGH_OF_PAGE } else { ENOUGH_OF_PAGE_ELSEWHERE };
+    let goes_by_lines = elements.stores.transposes_by_lines();
+    let [packing, unpacking] = match elements.source_bits {
+        _ if is_slow_by_lines => ENOUGH_OF_PAGE,
+        8 if goes_by_lines => ENOUGH_OF_PAGE_BY_LINES[0],
+        _ if goes_by_lines => ENOUGH_OF_PAGE_BY_LINES[1],
+        _ => ENOUGH_OF_PAGE_ELSEWHERE,
+    };
     let enough = match side {
         Which::Destination => packing,
         Which::Source => unpacking,
@@ -199,8 +207,13 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     // Of several pages prefetchers follow each, unless these share few sets of the caches.
     let are_followed =
         side == Which::Destination && !is_slow_by_lines && !other(next).is_multiple_of(8 * PAGE);
+    // Rows of whole lines are written as such by one pass.
+    let are_lines = u64::try_from(8 * LINE).is_ok_and(|line| other(word).is_multiple_of(line));
+    let are_written = goes_by_lines && side == Which::Source && are_lines;
     let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
-    !are_followed && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
+    !are_followed
+        && !are_written
+        && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
 }
 
 impl Which {
@@ -563,7 +576,12 @@ mod tests {
     fn words_are_worth_two_passes_where_another_dimension_is_contiguous() {
         // Of words, so many that follow each other, from rows so far apart in bytes; of a row, so many elements so far
         // apart in bits; the rows of a word are so far apart in bytes. Both sides have so many MiB.
-        let of = |side, words: (u64, u64), row: (u64, u64), bits: u64, (apart, mib): (u64, u64)| {
+        let on = |core,
+                  side,
+                  words: (u64, u64),
+                  row: (u64, u64),
+                  bits: u64,
+                  (apart, mib): (u64, u64)| {
             let elements = Elements {
                 source_bits: u32::try_from(bits).unwrap(),
                 destination_bits: u32::try_from(bits).unwrap(),
@@ -572,7 +590,7 @@ mod tests {
                 fill: 0,
                 stores: Stores {
                     tier: Tier::best(),
-                    core: Core::Zen3,
+                    core,
                     asked: None,
                     both_bytes: mib << 20,
                     all_bytes: mib << 20,
@@ -594,6 +612,7 @@ mod tests {
             let nest = Nest { source: 0, destination: 0, loops };
             are_worth_passes(side, &nest, &elements)
         };
+        let of = |side, words, row, bits, size| on(Core::Zen3, side, words, row, bits, size);
         let is_worth = |words, row, bits| of(Which::Destination, words, row, bits, (1 << 20, 16));
         assert!(is_worth((128, 100), (100, 8), 8));
         assert!(is_worth((128, 200), (100, 16), 16));
@@ -615,5 +634,33 @@ mod tests {
         assert!(!of(Which::Destination, (128, 40_000), (100, 8), 8, (1 << 20, 16)));
         assert!(!of(Which::Source, (128, 40_000), (100, 8), 8, (100, 16)));
         assert!(of(Which::Source, (128, 40_000), (100, 8), 8, (100, 64)));
+        // Vectors of lines, on the core that these were measured on: from rows at pages, so many bytes of each; into such.
+        if Tier::best().vector_bytes() < LINE {
+            return;
+        }
+        let by_lines = |side, row: u64, width: u64| {
+            on(Core::Zen5, side, (128, 40_960), (row, 8 * width), 8 * width, (row * width, 64))
+        };
+        let (packs, unpacks) = (Which::Destination, Which::Source);
+        assert!(by_lines(packs, 128, 1) && !by_lines(packs, 192, 1));
+        assert!(by_lines(packs, 40, 2) && !by_lines(packs, 64, 2));
+        assert!(by_lines(unpacks, 200, 1) && by_lines(unpacks, 50, 2));
+        // Rows of whole lines, and such as one pass does as well.
+        assert!(!by_lines(unpacks, 128, 1) && !by_lines(unpacks, 64, 2));
+        assert!(!by_lines(unpacks, 300, 1) && !by_lines(unpacks, 100, 2));
+    }
+
+    #[test]
+    fn tiles_are_whole_lines() {
+        assert_eq!(share(128, 54, 16), 48);
+        assert_eq!(share(128, 47, 16), 32);
+        // What has room is one, and what has less than a line is as it was.
+        assert_eq!((share(100, 100, 16), share(100, 9, 16), share(100, 60, 1)), (100, 9, 50));
+        for (extent, most, line) in
+            (1..300).flat_map(|n| [(n, 1, 64), (n, 40, 16), (n, 150, 64), (n, 256, 1)])
+        {
+            let size = share(extent, most, line);
+            assert!((1..=most.min(extent)).contains(&size), "{size} of {extent}, {most}, {line}");
+        }
     }
 }

@@ -358,9 +358,11 @@ fn take_loops(leaf: &mut Leaf, stores: Stores) -> Option<()> {
 }
 
 /// Whether a leaf is done in the order of the source: what is read from memory is best read in
-/// its order, whatever that of the destination is then.
+/// its order, whatever that of the destination is then. Not images whose rows of pixels are written, which go on with
+/// each other, perhaps within lines.
 pub(super) fn goes_by_source(leaf: &Leaf, stores: Stores) -> bool {
-    leaf.hop.is_none() && !stores.from_scratch && streams(leaf, stores)
+    let are_images = matches!(leaf.op, BlockOp::TransposeScatter { .. });
+    leaf.hop.is_none() && !stores.from_scratch && !are_images && streams(leaf, stores)
 }
 
 /// Which of some loops goes around the others: the first one, which has the longest steps in the
@@ -425,6 +427,21 @@ pub(super) mod tests {
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
         let stages = Stages::default();
         Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip, stages, hop: None }
+    }
+
+    #[test]
+    fn rows_of_images_are_written_one_after_the_other() {
+        let shape: Shape = "u8[256,16,64,3]{0,2,3,1:T(32,128)(4,1)}".parse().unwrap();
+        let loops = |plan: crate::Plan| {
+            let text = plan.explain().to_string();
+            text.contains("scatter4x8").then(|| (text.find("2 times"), text.find("16 times")))
+        };
+        let unpack = PlanBuilder::new().streaming(true).unpack(&shape).unwrap();
+        if let Some((images, rows)) = loops(unpack) {
+            assert!(images.is_some() && images < rows, "images outside of rows");
+        } else {
+            println!("skipped: no kernel takes pixels apart in this tier");
+        }
     }
 
     #[test]

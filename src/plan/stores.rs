@@ -170,6 +170,12 @@ impl Stores {
         }
     }
 
+    /// Whether transposes of elements narrower than words, past the caches, go by whole lines of both sides, on a core on which
+    /// these are nearly as quick as copies.
+    pub(super) fn transposes_by_lines(self) -> bool {
+        self.core == Core::Zen5 && self.tier.vector_bytes() >= LINE
+    }
+
     /// Whether transposes are streamed whose columns are made in memory first.
     fn of_parts(self) -> bool {
         let are_many = self.both_bytes >= TRANSPOSES_IN_PARTS;
