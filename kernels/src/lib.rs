@@ -231,7 +231,11 @@ impl Strip {
     /// what its kernel puts into lines; but `rows` makes it with the words of a whole vector.
     pub fn least_tail(&self, op: BlockOp, tier: Tier) -> Option<usize> {
         let BlockOp::Deinterleave { ways, bits: 8.., .. } = op else {
-            return (op == BlockOp::Copy).then_some(LINE);
+            return match op {
+                BlockOp::Copy => Some(LINE),
+                BlockOp::Unsqueeze { .. } => Some(1),
+                _ => None,
+            };
         };
         let has_lines = match tier.level() {
             #[cfg(target_arch = "x86_64")]

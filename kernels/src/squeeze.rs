@@ -10,7 +10,7 @@ use super::copy::CopyRun;
 use super::deinterleave::Deinterleave;
 use super::interleave::Interleave;
 use super::scalar;
-use super::vector::{LINE, Vector, streams};
+use super::vector::{LINE, PAGE, Vector, streams};
 use super::whole_lines::{Memory, ROOM, WholeLines};
 use super::{Place, Run, Strip};
 
@@ -44,7 +44,8 @@ impl<const WAYS: usize, const BYTES: usize> Stretch<WAYS, BYTES> {
     }
 }
 
-/// The stretches of a strip, which are parts of a block, or some blocks.
+/// The stretches of a strip, which are parts of a block, or some blocks; behind the last ones of a line also those columns
+/// that its tail has, if rows go on there.
 struct Stretches<'a> {
     strip: &'a Strip,
     /// Rows go on in the next block of a stretch.
@@ -66,6 +67,28 @@ struct Part {
     column: usize,
     columns: usize,
     blocks: usize,
+    /// So many columns behind these blocks.
+    tail: usize,
+}
+
+/// A strip along its rows, where these go on in the next line and not in the next block: as one whose blocks are its lines, and
+/// whose tail is behind them. Rows of whole lines at multiples of pages are streamed sooner a part of each at a time.
+#[inline(always)]
+fn along_rows(strip: &Strip) -> Option<Strip> {
+    let Strip { lines, blocks, columns, tail, row_stride, .. } = *strip;
+    let goes_on = strip.destination_line == columns && strip.destination_step != columns;
+    let are_several = lines > 1 || tail > 0;
+    let are_pages = tail == 0 && row_stride.is_multiple_of(PAGE);
+    let has_room = columns.saturating_add(tail) <= UNSQUEEZED;
+    (goes_on && are_several && !are_pages && has_room).then_some(Strip {
+        lines: blocks,
+        blocks: lines,
+        source_line: strip.source_step,
+        source_step: strip.source_line,
+        destination_line: strip.destination_step,
+        destination_step: strip.destination_line,
+        ..*strip
+    })
 }
 
 impl<'a> Stretches<'a> {
@@ -75,6 +98,7 @@ impl<'a> Stretches<'a> {
         let columns = strip.columns.min(most);
         let are_joined = row_step == columns;
         let most = if are_joined { most } else { most.min(APART / strip.rows.max(1)) };
+        let most = most.saturating_sub(strip.tail);
         let blocks = if columns == strip.columns { most / columns } else { 1 };
         let blocks = blocks.clamp(1, IN_STRETCH);
         Self { strip, are_joined, columns, blocks, line: 0, block: 0, column: 0 }
@@ -83,7 +107,38 @@ impl<'a> Stretches<'a> {
     /// How many times a stretch goes along its rows, and for how many columns.
     #[inline(always)]
     fn runs(&self, part: Part) -> (usize, usize) {
-        if self.are_joined { (1, part.blocks * part.columns) } else { (part.blocks, part.columns) }
+        if self.are_joined {
+            (1, part.blocks * part.columns + part.tail)
+        } else {
+            (part.blocks, part.columns)
+        }
+    }
+
+    /// How many columns a row has, if all of each is one part.
+    #[inline(always)]
+    fn row(&self) -> Option<usize> {
+        let Strip { blocks, columns, tail, .. } = *self.strip;
+        if self.are_joined {
+            (self.blocks >= blocks).then_some(blocks * columns + tail)
+        } else {
+            Some(columns)
+        }
+    }
+
+    /// Fetches the words of a part where rows go on and words do not: of its blocks, one of `ways`.
+    #[inline(always)]
+    fn fetch_words<V: Vector>(&self, part: Part, source: *const u8, way: usize, ways: usize) {
+        let &Strip { source_line, source_step, .. } = self.strip;
+        if !self.are_joined || source_step == self.columns * ways {
+            return;
+        }
+        let source = source.wrapping_add(part.start(source_line, source_step, ways));
+        for block in (way..part.blocks + usize::from(part.tail > 0)).step_by(ways) {
+            let words = source.wrapping_add(block.wrapping_mul(source_step));
+            for at in (0..part.columns * ways).step_by(LINE) {
+                V::prefetch::<2>(words.wrapping_add(at));
+            }
+        }
     }
 }
 
@@ -95,12 +150,14 @@ impl Iterator for Stretches<'_> {
         if self.line == self.strip.lines || self.strip.blocks == 0 {
             return None;
         }
+        let left = self.strip.blocks - self.block;
         let part = Part {
             line: self.line,
             block: self.block,
             column: self.column,
             columns: self.columns.min(self.strip.columns - self.column),
-            blocks: self.blocks.min(self.strip.blocks - self.block),
+            blocks: self.blocks.min(left),
+            tail: if self.blocks >= left { self.strip.tail } else { 0 },
         };
         self.column += part.columns;
         if self.column == self.strip.columns {
@@ -350,9 +407,12 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         let rows_of_byte = 8 / BITS as usize;
-        for (source, destination) in scalar::blocks(strip, source, destination) {
-            for column in 0..strip.columns {
-                for way in 0..WAYS {
+        for (strip, place) in strip.pieces() {
+            let (source, destination) = place.of(source, destination);
+            for (source, destination) in scalar::blocks(&strip, source, destination) {
+                for (column, way) in
+                    (0..strip.columns).flat_map(|column| (0..WAYS).map(move |way| (column, way)))
+                {
                     let first = way * rows_of_byte;
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
                     // SAFETY: one byte of the word of that column.
@@ -375,6 +435,31 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         source: *const u8,
         destination: *mut u8,
     ) {
+        if STREAM && let Some(strip) = along_rows(strip) {
+            // SAFETY: the same blocks in another order.
+            return unsafe { Self::stretches::<V>(&strip, source, destination) };
+        }
+        for (strip, place) in strip.pieces() {
+            let (source, destination) = place.of(source, destination);
+            // SAFETY: the blocks of the strip, or those behind them.
+            unsafe { Self::stretches::<V>(&strip, source, destination) };
+        }
+    }
+
+    #[inline(always)]
+    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
+        (strip.columns < V::BYTES).then(shorter::<Self, V>)
+    }
+}
+
+impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BITS, STREAM> {
+    /// The blocks of a strip, with its tail, if rows go on there from block to block.
+    ///
+    /// # Safety
+    ///
+    /// By the contract of [`kernel`](super) for such a strip. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn stretches<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let rows_of_byte = 8 / BITS as usize;
         let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
@@ -384,11 +469,13 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         let mut stretch = Stretch::<WAYS, UNSQUEEZED>::uninit();
         // Rows that follow each other, unless all are whole lines.
         let are_lines = V::BYTES == LINE && streams::<V>(strip, destination, strip.row_stride);
-        let rows_join =
-            STREAM && strip.rows_join(strip.columns) && strip.columns <= UNSQUEEZED && !are_lines;
+        let row = parts.row().filter(|&row| row <= UNSQUEEZED);
+        let rows_join = STREAM && row.is_some_and(|row| strip.rows_join(row)) && !are_lines;
         let mut memory = Memory::uninit();
         let mut lines = WholeLines::new(&mut memory);
-        while let Some(part) = parts.next() {
+        let mut next = parts.next();
+        while let Some(part) = next {
+            next = parts.next();
             let words = Strip {
                 lines: 1,
                 blocks: part.blocks,
@@ -402,30 +489,16 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
             let order = order.get(..part.blocks).unwrap_or_default();
             let at = part.start(strip.source_line, strip.source_step, WAYS);
             let from = source.wrapping_add(at);
-            let bytes = stretch.0.as_mut_ptr().cast();
-            // SAFETY: the words of the columns; the stretch has room for each byte of them.
-            match WAYS {
-                1 => {
-                    // SAFETY: as above.
-                    unsafe { V::entry::<CopyRun<false>>()(&words, order, from, bytes) }
-                }
-                2 => {
-                    // SAFETY: as above.
-                    unsafe {
-                        V::entry::<Deinterleave<2, 8, 1, false, false>>()(
-                            &words, order, from, bytes,
-                        )
-                    }
-                }
-                _ => {
-                    // SAFETY: as above.
-                    unsafe {
-                        V::entry::<Deinterleave<4, 8, 1, false, false>>()(
-                            &words, order, from, bytes,
-                        )
-                    }
-                }
+            let bytes = stretch.0.as_mut_ptr().cast::<u8>();
+            if part.tail > 0 {
+                let last = Strip { blocks: 1, columns: part.tail, ..words };
+                let from = from.wrapping_add(part.blocks.wrapping_mul(strip.source_step));
+                let bytes = bytes.wrapping_add(part.blocks * part.columns);
+                // SAFETY: the words of the columns behind those of the blocks, as below.
+                unsafe { Self::take_apart::<V>(&last, &[Place::default()], from, bytes) };
             }
+            // SAFETY: the words of the columns; the stretch has room for each byte of them.
+            unsafe { Self::take_apart::<V>(&words, order, from, bytes) };
             let at = part.start(strip.destination_line, strip.destination_step, 1);
             let (runs, columns) = parts.runs(part);
             for run in 0..runs {
@@ -437,6 +510,12 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
                 }
                 let at = at.wrapping_add(run.wrapping_mul(strip.destination_step));
                 for (way, bytes) in stretch.0.iter().enumerate() {
+                    if STREAM
+                        && strip.is_far
+                        && let Some(next) = next
+                    {
+                        parts.fetch_words::<V>(next, source, way, WAYS);
+                    }
                     let first = way * rows_of_byte;
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
                     let to = destination
@@ -467,9 +546,37 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         unsafe { lines.finish::<V>() };
     }
 
+    /// The bytes of words, each to its row of a stretch.
+    ///
+    /// # Safety
+    ///
+    /// By the contract of [`kernel`](super). The CPU has `V`.
     #[inline(always)]
-    fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        (strip.columns < V::BYTES).then(shorter::<Self, V>)
+    unsafe fn take_apart<V: Vector>(
+        words: &Strip,
+        order: &[Place],
+        from: *const u8,
+        bytes: *mut u8,
+    ) {
+        // SAFETY: by the contract of this function.
+        match WAYS {
+            1 => {
+                // SAFETY: as above.
+                unsafe { V::entry::<CopyRun<false>>()(words, order, from, bytes) }
+            }
+            2 => {
+                // SAFETY: as above.
+                unsafe {
+                    V::entry::<Deinterleave<2, 8, 1, false, false>>()(words, order, from, bytes)
+                }
+            }
+            _ => {
+                // SAFETY: as above.
+                unsafe {
+                    V::entry::<Deinterleave<4, 8, 1, false, false>>()(words, order, from, bytes)
+                }
+            }
+        }
     }
 }
 

@@ -392,6 +392,38 @@ impl Random {
         }
     }
 
+    /// Of words whose rows go on from line to line, and in the tail behind these.
+    fn rows_in_lines(&mut self, op: BlockOp) -> Strip {
+        let BlockOp::Unsqueeze { ways, bits } = op else { panic!("{op} has no such rows") };
+        let of = |n: u32| usize::try_from(n).unwrap();
+        let (word, all) = (of(ways), of(8 * ways / bits));
+        let any = 1 + self.below(300);
+        let columns = self.pick(&[any, 64, 128, 128, 128, 1000, 2048, 2100]);
+        let tail = if columns > 1 && self.one_in(2) { 1 + self.below(columns - 1) } else { 0 };
+        let rows = if self.one_in(4) { 1 + self.below(all) } else { all };
+        let lines = 1 + self.below((MOST / (rows * columns)).clamp(1, 40));
+        let blocks = 1 + self.below((MOST / (rows * columns * (lines + 1))).clamp(1, 9));
+        let counts = [lines + usize::from(tail > 0), blocks];
+        let [source_line, source_step] = self.nest(columns * word, word, counts);
+        let row = lines * columns + tail;
+        let [destination_step, row_stride] = match self.below(3) {
+            0 => [rows * row.next_multiple_of(4096), row.next_multiple_of(4096)],
+            1 => [rows * row, row],
+            _ => self.nest(row, 1, [blocks, rows]),
+        };
+        Strip {
+            source_line,
+            destination_line: columns,
+            source_step,
+            destination_step,
+            rows,
+            row_stride,
+            columns,
+            tail,
+            ..self.hints(lines, blocks)
+        }
+    }
+
     /// Of dense matrices of few columns, or, transposed, of few rows.
     fn dense(&mut self, op: BlockOp, few: usize) -> Strip {
         let bytes = |bits: u32| usize::try_from(bits / 8).unwrap();
@@ -1521,6 +1553,22 @@ fn columns_of_words_that_follow_each_other_are_the_same() {
             let places = [random.below(64), random.below(64)];
             let op = BlockOp::Transpose { bits };
             check(&mut random, &format!("columns of words in a row {number}"), op, strip, places);
+        }
+    }
+}
+
+/// Rows of elements below a byte that go on from line to line, as in tiles of which each has several words below each other.
+#[test]
+fn rows_in_lines_are_the_same() {
+    let mut random = Random(19);
+    for (ways, bits) in
+        [1, 2, 4].into_iter().flat_map(|ways| [1, 2, 4].map(move |bits| (ways, bits)))
+    {
+        let op = BlockOp::Unsqueeze { ways, bits };
+        for number in 0..120 {
+            let strip = random.rows_in_lines(op);
+            let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
+            check(&mut random, &format!("rows in lines {number}"), op, strip, places);
         }
     }
 }
