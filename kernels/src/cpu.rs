@@ -283,6 +283,11 @@ impl Core {
         self == Core::Zen5
     }
 
+    /// Whether short rows that go on with each other are streamed sooner if they are put together in memory, as measured.
+    pub(crate) fn joins_short_rows_in_memory(self) -> bool {
+        self == Core::Zen5
+    }
+
     /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.
     pub(crate) fn fetches_far_into_l1(self) -> bool {
         self == Core::Zen5

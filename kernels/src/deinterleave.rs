@@ -12,10 +12,14 @@ use super::packed_rows;
 use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, Places, from, to};
+use super::squeeze::{Unsqueeze, along_rows};
 use super::vector::{LINE, STRAIGHT, Vector, load_end, load_row, streams, unweave};
 use super::walk::{Ahead, blocks};
 use super::whole_lines::{Memory, ROOM, WholeLines};
 use super::{BlockOp, Place, Run, Strip};
+
+/// Rows of fewer bytes that go on from line to line are put together in memory, where that is quicker.
+const IN_MEMORY: usize = 2 * LINE;
 
 /// [`BlockOp::Deinterleave`], `WIDTH` being the bytes of an element, one where it has fewer bits.
 pub(super) struct Deinterleave<
@@ -64,6 +68,16 @@ impl<
         let rows = strip.row_stride | bytes | row_bytes(strip.tail, BITS);
         let are_vectors = streams::<V>(strip, destination, rows);
         let joined = || Joined::new(strip, Self::op(), WIDTH, LINE, destination);
+        if const { STREAM && WAYS == 4 && BITS == 8 && V::BYTES == LINE }
+            && !are_vectors
+            && bytes < IN_MEMORY
+            && strip.tail == 0
+            && strip.core.joins_short_rows_in_memory()
+            && let Some(along) = along_rows(strip)
+        {
+            // SAFETY: the same blocks in another order; a byte of each word is an element.
+            return unsafe { Unsqueeze::<4, 8, true>::stretches::<V>(&along, source, destination) };
+        }
         if STREAM && !are_vectors {
             // With shorter vectors, parts of lines of several rows would be under way.
             if const { V::BYTES == LINE && WAYS <= rows::MOST }

@@ -74,7 +74,7 @@ struct Part {
 /// A strip along its rows, where these go on in the next line and not in the next block: as one whose blocks are its lines, and
 /// whose tail is behind them. Rows of whole lines at multiples of pages are streamed sooner a part of each at a time.
 #[inline(always)]
-fn along_rows(strip: &Strip) -> Option<Strip> {
+pub(super) fn along_rows(strip: &Strip) -> Option<Strip> {
     let Strip { lines, blocks, columns, tail, row_stride, .. } = *strip;
     let goes_on = strip.destination_line == columns && strip.destination_step != columns;
     let are_several = lines > 1 || tail > 0;
@@ -453,13 +453,17 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
 }
 
 impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BITS, STREAM> {
-    /// The blocks of a strip, with its tail, if rows go on there from block to block.
+    /// The blocks of a strip, with its tail, if rows go on there from block to block; of whole bytes, too.
     ///
     /// # Safety
     ///
     /// By the contract of [`kernel`](super) for such a strip. The CPU has `V`.
     #[inline(always)]
-    unsafe fn stretches<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
+    pub(super) unsafe fn stretches<V: Vector>(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let rows_of_byte = 8 / BITS as usize;
         let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {

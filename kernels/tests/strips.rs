@@ -394,12 +394,21 @@ impl Random {
 
     /// Of words whose rows go on from line to line, and in the tail behind these.
     fn rows_in_lines(&mut self, op: BlockOp) -> Strip {
-        let BlockOp::Unsqueeze { ways, bits } = op else { panic!("{op} has no such rows") };
         let of = |n: u32| usize::try_from(n).unwrap();
-        let (word, all) = (of(ways), of(8 * ways / bits));
+        let (word, all, columns) = match op {
+            BlockOp::Unsqueeze { ways, bits } => (of(ways), of(8 * ways / bits), 0),
+            BlockOp::Deinterleave { ways: 4, bits: 8, .. } => (4, 4, 64 + self.below(70)),
+            _ => panic!("{op} has no such rows"),
+        };
         let any = 1 + self.below(300);
-        let columns = self.pick(&[any, 64, 128, 128, 128, 1000, 2048, 2100]);
-        let tail = if columns > 1 && self.one_in(2) { 1 + self.below(columns - 1) } else { 0 };
+        let columns = if columns > 0 {
+            columns
+        } else {
+            self.pick(&[any, 64, 128, 128, 128, 1000, 2048, 2100])
+        };
+        let takes_tails = word != 4 || all != 4;
+        let has_tail = takes_tails && columns > 1 && self.one_in(2);
+        let tail = if has_tail { 1 + self.below(columns - 1) } else { 0 };
         let rows = if self.one_in(4) { 1 + self.below(all) } else { all };
         let lines = 1 + self.below((MOST / (rows * columns)).clamp(1, 40));
         let blocks = 1 + self.below((MOST / (rows * columns * (lines + 1))).clamp(1, 9));
@@ -1561,10 +1570,10 @@ fn columns_of_words_that_follow_each_other_are_the_same() {
 #[test]
 fn rows_in_lines_are_the_same() {
     let mut random = Random(19);
-    for (ways, bits) in
-        [1, 2, 4].into_iter().flat_map(|ways| [1, 2, 4].map(move |bits| (ways, bits)))
-    {
-        let op = BlockOp::Unsqueeze { ways, bits };
+    let below = [1, 2, 4].into_iter().flat_map(|ways| [1, 2, 4].map(move |bits| (ways, bits)));
+    let below = below.map(|(ways, bits)| BlockOp::Unsqueeze { ways, bits });
+    let bytes = BlockOp::Deinterleave { ways: 4, bits: 8, most_first: false };
+    for op in below.chain([bytes]) {
         for number in 0..120 {
             let strip = random.rows_in_lines(op);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
