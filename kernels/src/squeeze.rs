@@ -125,13 +125,16 @@ impl<'a> Stretches<'a> {
         }
     }
 
-    /// Fetches the words of a part where rows go on and words do not: of its blocks, one of `ways`.
+    /// Whether rows go on in the next block, and their words, of so many bytes, do not.
+    #[inline(always)]
+    fn are_apart(&self, ways: usize) -> bool {
+        self.are_joined && self.strip.source_step != self.columns * ways
+    }
+
+    /// Fetches the words of a part: of its blocks, one of `ways`.
     #[inline(always)]
     fn fetch_words<V: Vector>(&self, part: Part, source: *const u8, way: usize, ways: usize) {
         let &Strip { source_line, source_step, .. } = self.strip;
-        if !self.are_joined || source_step == self.columns * ways {
-            return;
-        }
         let source = source.wrapping_add(part.start(source_line, source_step, ways));
         for block in (way..part.blocks + usize::from(part.tail > 0)).step_by(ways) {
             let words = source.wrapping_add(block.wrapping_mul(source_step));
@@ -435,15 +438,17 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         source: *const u8,
         destination: *mut u8,
     ) {
-        if STREAM && let Some(strip) = along_rows(strip) {
-            // SAFETY: the same blocks in another order.
-            return unsafe { Self::stretches::<V>(&strip, source, destination) };
+        let along = if STREAM { along_rows(strip) } else { None };
+        if along.is_none() && strip.tail > 0 {
+            for (strip, place) in strip.pieces() {
+                let (source, destination) = place.of(source, destination);
+                // SAFETY: the blocks of the strip, or those behind them, which have no tail.
+                unsafe { V::entry::<Self>()(&strip, &[], source, destination) };
+            }
+            return;
         }
-        for (strip, place) in strip.pieces() {
-            let (source, destination) = place.of(source, destination);
-            // SAFETY: the blocks of the strip, or those behind them.
-            unsafe { Self::stretches::<V>(&strip, source, destination) };
-        }
+        // SAFETY: the same blocks, perhaps in another order.
+        unsafe { Self::stretches::<V>(&along.unwrap_or(*strip), source, destination) };
     }
 
     #[inline(always)]
@@ -477,9 +482,11 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
         let rows_join = STREAM && row.is_some_and(|row| strip.rows_join(row)) && !are_lines;
         let mut memory = Memory::uninit();
         let mut lines = WholeLines::new(&mut memory);
+        let fetches = STREAM && strip.is_far && parts.are_apart(WAYS);
         let mut next = parts.next();
         while let Some(part) = next {
             next = parts.next();
+            let ahead = next.filter(|_| fetches);
             let words = Strip {
                 lines: 1,
                 blocks: part.blocks,
@@ -514,11 +521,8 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
                 }
                 let at = at.wrapping_add(run.wrapping_mul(strip.destination_step));
                 for (way, bytes) in stretch.0.iter().enumerate() {
-                    if STREAM
-                        && strip.is_far
-                        && let Some(next) = next
-                    {
-                        parts.fetch_words::<V>(next, source, way, WAYS);
+                    if let Some(part) = ahead {
+                        parts.fetch_words::<V>(part, source, way, WAYS);
                     }
                     let first = way * rows_of_byte;
                     let rows = strip.rows.saturating_sub(first).min(rows_of_byte);
