@@ -409,6 +409,10 @@ fn words_from_pages_of_their_own() {
         for tier in Tier::available().into_iter().filter(|&tier| streams(tier)) {
             let builder = PlanBuilder::new().tier(tier).streaming(true);
             let [pack, unpack] = hops(&shape, &builder);
+            if text.starts_with("bf16") && goes_by_lines(tier) {
+                assert_eq!(unpack, 1, "{text}, {tier}");
+                continue;
+            }
             assert!(unpack == 2 && (pack == 2 || !at_pages && !is_zen3()), "{text}, {tier}");
         }
     }
@@ -819,6 +823,11 @@ fn is_zen3() -> bool {
     }
     #[cfg(not(target_arch = "x86_64"))]
     false
+}
+
+/// Whether vectors are lines, on a core on which transposes of elements of 16 bits past the caches need no second pass.
+fn goes_by_lines(tier: Tier) -> bool {
+    tier.vector_bytes() >= 64 && relayout_kernels::Core::here() == relayout_kernels::Core::Zen5
 }
 
 /// Of so many bytes some pages are written through the caches, others past them.

@@ -68,12 +68,9 @@ impl<
         let rows = strip.row_stride | bytes | row_bytes(strip.tail, BITS);
         let are_vectors = streams::<V>(strip, destination, rows);
         let joined = || Joined::new(strip, Self::op(), WIDTH, LINE, destination);
-        if const { STREAM && WAYS == 4 && BITS == 8 && V::BYTES == LINE }
+        if STREAM
             && !are_vectors
-            && bytes < IN_MEMORY
-            && strip.tail == 0
-            && strip.core.joins_short_rows_in_memory()
-            && let Some(along) = along_rows(strip)
+            && let Some(along) = Self::in_memory::<V>(strip)
         {
             // SAFETY: the same blocks in another order; a byte of each word is an element.
             return unsafe { Unsqueeze::<4, 8, true>::stretches::<V>(&along, source, destination) };
@@ -127,6 +124,18 @@ impl<
     fn op() -> BlockOp {
         let ways = u32::try_from(WAYS).unwrap_or_default();
         BlockOp::Deinterleave { ways, bits: BITS, most_first: MOST_FIRST }
+    }
+
+    /// A strip along its rows, of bytes of words of four, if these are short and [put together in memory](IN_MEMORY).
+    #[inline(always)]
+    fn in_memory<V: Vector>(strip: &Strip) -> Option<Strip> {
+        // Nothing is compiled for others.
+        if const { WAYS != 4 || BITS != 8 || V::BYTES != LINE } {
+            return None;
+        }
+        let are_short = strip.columns < IN_MEMORY && strip.tail == 0;
+        let is_quicker = are_short && strip.core.joins_short_rows_in_memory();
+        if is_quicker { along_rows(strip) } else { None }
     }
 
     /// Whether these vectors are for rows that are shorter than they are: of bits, whose words are many.

@@ -90,11 +90,8 @@ fn side<const WIDTH: usize>(strip: &Strip, vector: usize, has_masks: bool) -> Op
     let are_columns = fits(columns, rows) && Groups::<WIDTH>::are_there(row, rows);
     let are_rows = fits(rows, columns) && Groups::<WIDTH>::are_there(column, columns);
     // Along words, whole lines of them are written, or read, on their side.
-    let goes_along_rows = if Groups::<WIDTH>::are_apart(row, rows) {
-        true
-    } else {
-        !Groups::<WIDTH>::are_apart(column, columns) && columns <= rows
-    };
+    let goes_along_rows = Groups::<WIDTH>::are_apart(row, rows)
+        || !Groups::<WIDTH>::are_apart(column, columns) && columns <= rows;
     if are_columns && (goes_along_rows || !are_rows) {
         Some(Few::Columns)
     } else {

@@ -188,8 +188,8 @@ pub struct Strip {
     pub element_bytes: usize,
     /// Bytes of zeros behind the columns.
     pub pad: usize,
-    /// How many columns the blocks of one more line have, none if 0. Of copies and
-    /// deinterleaves without `pad`, and only for kernels that stream, of a tier
+    /// How many columns the blocks of one more line have, none if 0. Of copies,
+    /// deinterleaves and unsqueezes without `pad`, and only for kernels that stream, of a tier
     /// that can; and of transposes whose lines continue each other's rows in the source.
     pub tail: usize,
     /// How many rows one more block of each line has, none if 0. Only of transposes without a `tail`, whose blocks
@@ -233,7 +233,7 @@ impl Strip {
         let BlockOp::Deinterleave { ways, bits: 8.., .. } = op else {
             return match op {
                 BlockOp::Copy => Some(LINE),
-                BlockOp::Unsqueeze { .. } => Some(1),
+                BlockOp::Unsqueeze { .. } => squeeze::takes_tail(self).then_some(1),
                 _ => None,
             };
         };

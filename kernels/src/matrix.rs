@@ -346,15 +346,15 @@ impl Matrix {
         // What ends within a line would be written over lines that have just been streamed, where a block has several.
         let makes_lines = const { B::ROWS * B::DESTINATION_WIDTH == LINE };
         let ends_at_lines = (self.rows * B::DESTINATION_WIDTH).is_multiple_of(LINE);
-        let has_whole_lines = self.has_whole_lines(destination) && (makes_lines || ends_at_lines);
-        if !has_whole_lines && self.has_dense_columns::<B>() {
+        let are_lines = self.has_whole_lines(destination) && (makes_lines || ends_at_lines);
+        if !are_lines && self.has_dense_columns::<B>() {
             let run = B::Vector::compiled::<DenseColumns<B>>();
             // SAFETY: by the contract of this function, and the matrices have such columns.
             return unsafe { run(strip, &[], source, destination) };
         }
         let mut scratch = B::scratch();
         let mut tables = [B::table(), B::table()];
-        if has_whole_lines {
+        if are_lines {
             if self.has_runs::<B>() {
                 // SAFETY: by the contract of this function.
                 return unsafe { self.stream_by_runs::<B>(source, destination, &mut tables) };

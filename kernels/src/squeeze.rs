@@ -18,7 +18,7 @@ use super::{Place, Run, Strip};
 /// within them, and [`Unsqueeze`] writes.
 const SQUEEZED: usize = 4096;
 const UNSQUEEZED: usize = 2048;
-const _: () = assert!(8 * UNSQUEEZED <= ROOM, "there is room for the rows of a byte");
+const _: () = assert!(8 * UNSQUEEZED <= ROOM, "there is room for a stretch of the rows of a byte");
 
 /// How many bytes ahead in its row what is squeezed is fetched as well.
 const SQUEEZED_AGAIN: usize = 2048;
@@ -50,9 +50,10 @@ struct Stretches<'a> {
     strip: &'a Strip,
     /// Rows go on in the next block of a stretch.
     are_joined: bool,
-    /// How many columns of how many blocks.
+    /// How many columns of how many blocks, and of the tail.
     columns: usize,
     blocks: usize,
+    tail: usize,
     /// The first line, block and column of the next one.
     line: usize,
     block: usize,
@@ -71,13 +72,18 @@ struct Part {
     tail: usize,
 }
 
+/// Whether there is room for a tail behind columns of this strip.
+pub(super) fn takes_tail(strip: &Strip) -> bool {
+    strip.columns <= UNSQUEEZED / 2
+}
+
 /// A strip along its rows, where these go on in the next line and not in the next block: as one whose blocks are its lines, and
 /// whose tail is behind them. Rows of whole lines at multiples of pages are streamed sooner a part of each at a time.
 #[inline(always)]
 pub(super) fn along_rows(strip: &Strip) -> Option<Strip> {
     let Strip { lines, blocks, columns, tail, row_stride, .. } = *strip;
     let goes_on = strip.destination_line == columns && strip.destination_step != columns;
-    let are_several = lines > 1 || tail > 0;
+    let are_several = lines > 1 || lines == 1 && tail > 0;
     let are_pages = tail == 0 && row_stride.is_multiple_of(PAGE);
     let has_room = columns.saturating_add(tail) <= UNSQUEEZED;
     (goes_on && are_several && !are_pages && has_room).then_some(Strip {
@@ -92,16 +98,17 @@ pub(super) fn along_rows(strip: &Strip) -> Option<Strip> {
 }
 
 impl<'a> Stretches<'a> {
-    /// Stretches of at most `most` columns of each row, where rows have one block every `row_step`.
+    /// Stretches of at most `most` columns of each row, where rows have one block every `row_step`, and so many columns
+    /// behind these.
     #[inline(always)]
-    fn new(strip: &'a Strip, row_step: usize, most: usize) -> Self {
+    fn new(strip: &'a Strip, row_step: usize, tail: usize, most: usize) -> Self {
         let columns = strip.columns.min(most);
         let are_joined = row_step == columns;
         let most = if are_joined { most } else { most.min(APART / strip.rows.max(1)) };
-        let most = most.saturating_sub(strip.tail);
+        let most = most.saturating_sub(tail);
         let blocks = if columns == strip.columns { most / columns } else { 1 };
         let blocks = blocks.clamp(1, IN_STRETCH);
-        Self { strip, are_joined, columns, blocks, line: 0, block: 0, column: 0 }
+        Self { strip, are_joined, columns, blocks, tail, line: 0, block: 0, column: 0 }
     }
 
     /// How many times a stretch goes along its rows, and for how many columns.
@@ -117,9 +124,9 @@ impl<'a> Stretches<'a> {
     /// How many columns a row has, if all of each is one part.
     #[inline(always)]
     fn row(&self) -> Option<usize> {
-        let Strip { blocks, columns, tail, .. } = *self.strip;
+        let Strip { blocks, columns, .. } = *self.strip;
         if self.are_joined {
-            (self.blocks >= blocks).then_some(blocks * columns + tail)
+            (self.blocks >= blocks).then_some(blocks * columns + self.tail)
         } else {
             Some(columns)
         }
@@ -160,7 +167,7 @@ impl Iterator for Stretches<'_> {
             column: self.column,
             columns: self.columns.min(self.strip.columns - self.column),
             blocks: self.blocks.min(left),
-            tail: if self.blocks >= left { self.strip.tail } else { 0 },
+            tail: if self.blocks >= left { self.tail } else { 0 },
         };
         self.column += part.columns;
         if self.column == self.strip.columns {
@@ -223,7 +230,7 @@ impl<const WAYS: usize, const BITS: u32, const TRUTH: bool, const STREAM: bool> 
     ) {
         let rows_of_byte = 8 / BITS as usize;
         let longest = if STREAM { SQUEEZED } else { SQUEEZED / 2 };
-        let mut parts = Stretches::new(strip, strip.source_step, longest);
+        let mut parts = Stretches::new(strip, strip.source_step, 0, longest);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i * parts.columns,
             destination: i.wrapping_mul(strip.destination_step),
@@ -470,7 +477,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
         destination: *mut u8,
     ) {
         let rows_of_byte = 8 / BITS as usize;
-        let mut parts = Stretches::new(strip, strip.destination_step, UNSQUEEZED);
+        let mut parts = Stretches::new(strip, strip.destination_step, strip.tail, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
@@ -495,6 +502,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
                 row_stride: UNSQUEEZED,
                 columns: part.columns,
                 pad: 0,
+                tail: 0,
                 ..*strip
             };
             let order = order.get(..part.blocks).unwrap_or_default();

@@ -1575,7 +1575,9 @@ fn rows_in_lines_are_the_same() {
     let bytes = BlockOp::Deinterleave { ways: 4, bits: 8, most_first: false };
     for op in below.chain([bytes]) {
         for number in 0..120 {
-            let strip = random.rows_in_lines(op);
+            let mut strip = random.rows_in_lines(op);
+            // For which short rows of bytes have a way of their own.
+            strip.core = if number % 2 == 0 { Core::Zen5 } else { strip.core };
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("rows in lines {number}"), op, strip, places);
         }

@@ -434,7 +434,8 @@ pub(super) mod tests {
         let shape: Shape = "u8[256,16,64,3]{0,2,3,1:T(32,128)(4,1)}".parse().unwrap();
         let loops = |plan: crate::Plan| {
             let text = plan.explain().to_string();
-            text.contains("scatter4x8").then(|| (text.find("2 times"), text.find("16 times")))
+            let of = |times| text.lines().position(|line| line.trim_start().starts_with(times));
+            text.contains("scatter4x8").then(|| (of("2 times"), of("16 times")))
         };
         let unpack = PlanBuilder::new().streaming(true).unpack(&shape).unwrap();
         if let Some((images, rows)) = loops(unpack) {
