@@ -1,5 +1,5 @@
 //! Matrices of which one side has a vector of elements at least, and the other one about 16 bytes of them, or more:
-//! the way goes along the longer side.
+//! the way goes along the longer side, or along that of words.
 //!
 //! A vector is made of 16 bytes of as many rows as fit into it, which are so far from each other that, turned within
 //! the quarters of vectors, they are those of columns:
