@@ -138,8 +138,8 @@ impl<'a> Stretches<'a> {
         self.are_joined && self.strip.source_step != self.columns * ways
     }
 
-    /// Fetches the words of a part: of its blocks, one of `ways`.
-    #[inline(always)]
+    /// Fetches the words of a part: of its blocks, one of `ways`. Out of the way of what has none that are apart.
+    #[inline(never)]
     fn fetch_words<V: Vector>(&self, part: Part, source: *const u8, way: usize, ways: usize) {
         let &Strip { source_line, source_step, .. } = self.strip;
         let source = source.wrapping_add(part.start(source_line, source_step, ways));
@@ -445,7 +445,12 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
         source: *const u8,
         destination: *mut u8,
     ) {
-        let along = if STREAM { along_rows(strip) } else { None };
+        if !STREAM {
+            debug_assert!(strip.tail == 0, "only what is streamed has tails");
+            // SAFETY: the same contract.
+            return unsafe { Self::stretches::<V>(strip, source, destination) };
+        }
+        let along = along_rows(strip);
         if along.is_none() && strip.tail > 0 {
             for (strip, place) in strip.pieces() {
                 let (source, destination) = place.of(source, destination);
@@ -477,7 +482,8 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
         destination: *mut u8,
     ) {
         let rows_of_byte = 8 / BITS as usize;
-        let mut parts = Stretches::new(strip, strip.destination_step, strip.tail, UNSQUEEZED);
+        let tail = if STREAM { strip.tail } else { 0 };
+        let mut parts = Stretches::new(strip, strip.destination_step, tail, UNSQUEEZED);
         let order: [Place; IN_STRETCH] = std::array::from_fn(|i| Place {
             source: i.wrapping_mul(strip.source_step),
             destination: i * parts.columns,
@@ -490,9 +496,11 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
         let mut memory = Memory::uninit();
         let mut lines = WholeLines::new(&mut memory);
         let fetches = STREAM && strip.is_far && parts.are_apart(WAYS);
-        let mut next = parts.next();
-        while let Some(part) = next {
-            next = parts.next();
+        let mut next = if STREAM { parts.next() } else { None };
+        while let Some(part) = if STREAM { next } else { parts.next() } {
+            if STREAM {
+                next = parts.next();
+            }
             let ahead = next.filter(|_| fetches);
             let words = Strip {
                 lines: 1,
@@ -509,7 +517,7 @@ impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Unsqueeze<WAYS, BIT
             let at = part.start(strip.source_line, strip.source_step, WAYS);
             let from = source.wrapping_add(at);
             let bytes = stretch.0.as_mut_ptr().cast::<u8>();
-            if part.tail > 0 {
+            if STREAM && part.tail > 0 {
                 let last = Strip { blocks: 1, columns: part.tail, ..words };
                 let from = from.wrapping_add(part.blocks.wrapping_mul(strip.source_step));
                 let bytes = bytes.wrapping_add(part.blocks * part.columns);

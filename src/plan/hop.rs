@@ -402,17 +402,17 @@ impl Passes {
         let line_bits = 8 * u64::try_from(LINE).ok()?;
         let line = if line_bits.is_multiple_of(element) { line_bits / element } else { 1 };
         let mut tile = vec![1; self.along.len()];
-        let mut grow = |i: usize, most: u64, line: u64| {
+        let mut grow = |i: usize, most: u64| {
             let Along { made, is_word, .. } = self.along[i];
             if !is_word {
                 let others = tile.iter().product::<u64>() / tile[i];
                 tile[i] = tile[i].max(share(made, most.min(room / others), line));
             }
         };
-        grow(self.near, NEAR, line);
-        grow(self.beside, BESIDE, line);
+        grow(self.near, NEAR);
+        grow(self.beside, BESIDE);
         for i in 0..self.along.len() {
-            grow(i, u64::MAX, 1);
+            grow(i, u64::MAX);
         }
         Some(tile)
     }
