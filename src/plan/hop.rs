@@ -397,7 +397,7 @@ impl Passes {
     /// How many of each of the loops are done at a time, through so much scratch memory.
     fn tile(&self, room: usize) -> Option<Vec<u64>> {
         let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
-        let element = u64::from(self.bits) * words.max(1);
+        let element = u64::from(self.bits).checked_mul(words.max(1))?;
         let room = u64::try_from(room).ok()? * 8 / element;
         let line_bits = 8 * u64::try_from(LINE).ok()?;
         let line = if line_bits.is_multiple_of(element) { line_bits / element } else { 1 };
