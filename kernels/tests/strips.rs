@@ -395,19 +395,16 @@ impl Random {
     /// Of words whose rows go on from line to line, and in the tail behind these.
     fn rows_in_lines(&mut self, op: BlockOp) -> Strip {
         let of = |n: u32| usize::try_from(n).unwrap();
-        let (word, all, columns) = match op {
-            BlockOp::Unsqueeze { ways, bits } => (of(ways), of(8 * ways / bits), 0),
-            BlockOp::Deinterleave { ways: 4, bits: 8, .. } => (4, 4, 64 + self.below(70)),
+        let (any, short) = (1 + self.below(300), 64 + self.below(70));
+        let (word, all, columns, takes_tails) = match op {
+            BlockOp::Unsqueeze { ways, bits } => {
+                let columns = self.pick(&[any, 64, 128, 128, 128, 1000, 2048, 2100]);
+                (of(ways), of(8 * ways / bits), columns, columns > 1)
+            }
+            BlockOp::Deinterleave { ways: 4, bits: 8, .. } => (4, 4, short, false),
             _ => panic!("{op} has no such rows"),
         };
-        let any = 1 + self.below(300);
-        let columns = if columns > 0 {
-            columns
-        } else {
-            self.pick(&[any, 64, 128, 128, 128, 1000, 2048, 2100])
-        };
-        let takes_tails = word != 4 || all != 4;
-        let has_tail = takes_tails && columns > 1 && self.one_in(2);
+        let has_tail = takes_tails && self.one_in(2);
         let tail = if has_tail { 1 + self.below(columns - 1) } else { 0 };
         let rows = if self.one_in(4) { 1 + self.below(all) } else { all };
         let lines = 1 + self.below((MOST / (rows * columns)).clamp(1, 40));
