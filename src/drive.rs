@@ -274,25 +274,31 @@ impl Buffers<'_> {
     /// Brings what a stage reads into scratch memory.
     fn bring(&mut self, stage: &Stage, source: u64) {
         let Some(run) = stage.run else { return };
-        for (at, in_scratch) in stage.calls_from(source) {
-            if stage.is_on_bytes(at) {
+        for runs in stage.runs_from(source) {
+            if let BlockOp::Widen { bits, most_first } = stage.op
+                && runs.head > 0
+                && let Some(scratch) = self.scratch.as_deref_mut()
+            {
+                for (at, in_scratch) in runs.each() {
+                    let bytes = &mut halves(scratch).0[in_scratch..in_scratch + runs.head];
+                    bits::widen_run(self.source, at, bits, most_first, bytes);
+                }
+            }
+            // Of its last byte, a run may only have a part.
+            let columns = runs.whole + runs.tail;
+            if columns > 0 {
                 let strip = Strip {
-                    source_line: bytes_of(stage.blocks.array),
-                    destination_line: stage.blocks.scratch,
-                    source_step: bytes_of(stage.rows.array),
-                    destination_step: stage.rows.scratch,
+                    source_line: bytes_of(runs.blocks.array),
+                    destination_line: runs.blocks.scratch,
+                    source_step: bytes_of(runs.rows.array),
+                    destination_step: runs.rows.scratch,
+                    columns,
                     // Behind its runs is mostly what comes next.
                     next: stage.run_bytes(),
-                    ..stage.strip()
+                    ..stage.strip(&runs)
                 };
+                let (at, in_scratch) = runs.first_whole(stage);
                 self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
-                continue;
-            }
-            let Some(scratch) = self.scratch.as_deref_mut() else { return };
-            let BlockOp::Widen { bits, most_first } = stage.op else { return };
-            for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &mut halves(scratch).0[in_scratch..in_scratch + stage.elements];
-                bits::widen_run(self.source, at, bits, most_first, bytes);
             }
         }
     }
@@ -300,31 +306,32 @@ impl Buffers<'_> {
     /// Takes away what a kernel left in scratch memory.
     fn take_away(&mut self, stage: &Stage, destination: u64) {
         let Some(run) = stage.run else { return };
-        // Of its last byte, a run may only have a part.
-        let ends_whole = match stage.op {
-            BlockOp::Narrow { bits, .. } => {
-                (wide(stage.elements) * u64::from(bits)).is_multiple_of(8)
-            }
-            _ => true,
-        };
-        for (at, in_scratch) in stage.calls_from(destination) {
-            if ends_whole && stage.is_on_bytes(at) {
+        for runs in stage.runs_from(destination) {
+            if runs.whole > 0 {
                 let strip = Strip {
-                    source_line: stage.blocks.scratch,
-                    destination_line: bytes_of(stage.blocks.array),
-                    source_step: stage.rows.scratch,
-                    destination_step: bytes_of(stage.rows.array),
-                    ..stage.strip()
+                    source_line: runs.blocks.scratch,
+                    destination_line: bytes_of(runs.blocks.array),
+                    source_step: runs.rows.scratch,
+                    destination_step: bytes_of(runs.rows.array),
+                    columns: runs.whole,
+                    ..stage.strip(&runs)
                 };
+                let (at, in_scratch) = runs.first_whole(stage);
                 self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
-                continue;
             }
+            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { continue };
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
-            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
-            for (at, in_scratch) in stage.rows_from(at, in_scratch) {
-                let bytes = &halves(scratch).1[in_scratch..in_scratch + stage.elements];
-                let destination = self.destination.initialised();
-                bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
+            for (first, count) in [(0, runs.head), (runs.head + runs.whole, runs.tail)] {
+                if count == 0 {
+                    continue;
+                }
+                for (at, in_scratch) in runs.each() {
+                    let in_scratch = in_scratch + first;
+                    let bytes = &halves(scratch).1[in_scratch..in_scratch + count];
+                    let destination = self.destination.initialised();
+                    let at = at.wrapping_add(stage.bits_of(first));
+                    bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
+                }
             }
         }
     }
@@ -361,50 +368,92 @@ impl Buffers<'_> {
     }
 }
 
-impl Stage {
-    /// How many blocks of a line are done in one call: those that begin at the same bit of a byte.
-    fn blocks_of_call(&self) -> usize {
-        if self.blocks.array.is_multiple_of(8) { self.blocks.count } else { 1 }
-    }
+/// Runs of a stage that begin at the same bit of a byte.
+struct StagedRuns {
+    /// Where the first one begins: the bit in the array, and the byte in scratch memory.
+    at: u64,
+    in_scratch: usize,
+    blocks: Steps,
+    rows: Steps,
+    /// Elements of each run before its first whole byte of the array, in its whole bytes, and behind these.
+    head: usize,
+    whole: usize,
+    tail: usize,
+}
 
-    /// Where the blocks of each call begin: the bit in the array, and the byte in scratch memory.
-    fn calls_from(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
-        let (lines, blocks) = (self.lines, self.blocks);
-        let of_call = self.blocks_of_call().max(1);
-        (0..lines.count).flat_map(move |line| {
-            let (at, in_scratch) = lines.step(start, 0, line);
-            let firsts = (0..blocks.count).step_by(of_call);
-            firsts.map(move |block| blocks.step(at, in_scratch, block))
-        })
-    }
-
-    /// Where the rows of the blocks of a call begin.
-    fn rows_from(&self, at: u64, in_scratch: usize) -> impl Iterator<Item = (u64, usize)> {
-        let (blocks, rows) = (self.blocks, self.rows);
-        (0..self.blocks_of_call()).flat_map(move |block| {
+impl StagedRuns {
+    /// Where each of them begins.
+    fn each(&self) -> impl Iterator<Item = (u64, usize)> {
+        let &StagedRuns { at, in_scratch, blocks, rows, .. } = self;
+        (0..blocks.count).flat_map(move |block| {
             let (at, in_scratch) = blocks.step(at, in_scratch, block);
             (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
         })
     }
 
-    /// Whether all rows of the blocks of a call begin at whole bytes.
-    fn is_on_bytes(&self, at: u64) -> bool {
-        at.is_multiple_of(8) && self.rows.array.is_multiple_of(8)
+    /// Where the whole bytes of the first one begin.
+    fn first_whole(&self, stage: &Stage) -> (u64, usize) {
+        let in_scratch = self.in_scratch + self.head * stage.scratch_width;
+        (self.at.wrapping_add(stage.bits_of(self.head)), in_scratch)
+    }
+}
+
+impl Stage {
+    /// All runs, of the array from this bit on.
+    fn runs_from(&self, start: u64) -> impl Iterator<Item = StagedRuns> {
+        let lots = |steps: Steps| {
+            // After so many steps, runs begin at the same bit of a byte again.
+            let apart = 8 >> steps.array.trailing_zeros().min(3);
+            (0..apart.min(steps.count)).map(move |first| {
+                let count = (steps.count - first).div_ceil(apart);
+                let array = steps.array.wrapping_mul(wide(apart));
+                (first, Steps { count, array, scratch: steps.scratch.wrapping_mul(apart) })
+            })
+        };
+        let (lines, blocks, rows) = (self.lines, self.blocks, self.rows);
+        (0..lines.count).flat_map(move |line| {
+            let (at, in_scratch) = lines.step(start, 0, line);
+            lots(blocks).flat_map(move |(block, of_blocks)| {
+                let (at, in_scratch) = blocks.step(at, in_scratch, block);
+                lots(rows).map(move |(row, of_rows)| {
+                    let (at, in_scratch) = rows.step(at, in_scratch, row);
+                    self.runs(at, in_scratch, of_blocks, of_rows)
+                })
+            })
+        })
+    }
+
+    fn runs(&self, at: u64, in_scratch: usize, blocks: Steps, rows: Steps) -> StagedRuns {
+        let (head, tail) = match self.op {
+            BlockOp::Widen { bits, .. } | BlockOp::Narrow { bits, .. } => {
+                let in_byte = 8 / bits;
+                let before = usize::try_from(at % 8 / u64::from(bits)).unwrap_or(0);
+                let in_byte = usize::try_from(in_byte).unwrap_or(1);
+                let head = ((in_byte - before) % in_byte).min(self.elements);
+                (head, (self.elements - head) % in_byte)
+            }
+            _ => (0, 0),
+        };
+        let whole = self.elements - head - tail;
+        StagedRuns { at, in_scratch, blocks, rows, head, whole, tail }
+    }
+
+    /// So many elements of the array.
+    fn bits_of(&self, elements: usize) -> u64 {
+        wide(elements).wrapping_mul(self.array_bits.into())
     }
 
     /// Whole bytes of a run in the array.
     fn run_bytes(&self) -> usize {
-        let bits = wide(self.elements).wrapping_mul(self.array_bits.into());
-        usize::try_from(bits / 8).unwrap_or(usize::MAX)
+        usize::try_from(self.bits_of(self.elements) / 8).unwrap_or(usize::MAX)
     }
 
-    /// The strip of a call, without its steps: a line of each block, a block of each row.
-    fn strip(&self) -> Strip {
+    /// The strip of these runs, without its steps: a line of each block, a block of each row.
+    fn strip(&self, runs: &StagedRuns) -> Strip {
         Strip {
-            lines: self.blocks_of_call(),
-            blocks: self.rows.count,
+            lines: runs.blocks.count,
+            blocks: runs.rows.count,
             rows: 1,
-            columns: self.elements,
             is_far: self.is_far,
             core: self.core,
             ..Strip::default()
