@@ -227,6 +227,9 @@ impl Buffers<'_> {
         let Some(run) = call.run else {
             return self.move_bits(call, source, destination);
         };
+        if matches!(call.op, BlockOp::CopyBits { .. }) {
+            return self.copy_bits(run, &call.strip, source, destination);
+        }
         let Stages { source: before, destination: behind } = &call.stages;
         if let Some(stage) = before {
             self.bring(stage, source);
@@ -336,6 +339,33 @@ impl Buffers<'_> {
         }
     }
 
+    /// Runs of bits, in a strip whose steps are in bits: those that begin at the same bits of bytes in one call.
+    fn copy_bits(&mut self, run: Run, strip: &Strip, source: u64, destination: u64) {
+        let steps = |count, source, destination| BothSteps {
+            count,
+            source: signed(source),
+            destination: signed(destination),
+        };
+        let lines = steps(strip.lines, strip.source_line, strip.destination_line);
+        let blocks = steps(strip.blocks, strip.source_step, strip.destination_step);
+        for (from, to, lines) in lines.alike(source, destination) {
+            for (from, to, blocks) in blocks.alike(from, to) {
+                let strip = Strip {
+                    lines: lines.count,
+                    source_line: bytes_of(lines.source),
+                    destination_line: bytes_of(lines.destination),
+                    blocks: blocks.count,
+                    source_step: bytes_of(blocks.source),
+                    destination_step: bytes_of(blocks.destination),
+                    source_bit: bit_of_byte(from),
+                    destination_bit: bit_of_byte(to),
+                    ..*strip
+                };
+                self.kernel(run, &strip, &[], At::Array(from), At::Array(to));
+            }
+        }
+    }
+
     /// The ops on single bits.
     fn move_bits(&mut self, call: &Call, source: u64, destination: u64) {
         let strip = &call.strip;
@@ -366,6 +396,42 @@ impl Buffers<'_> {
             }
         }
     }
+}
+
+/// A loop over runs of bits, whose steps are in bits.
+#[derive(Clone, Copy)]
+struct BothSteps {
+    count: usize,
+    source: u64,
+    destination: u64,
+}
+
+impl BothSteps {
+    /// Those of the runs that begin at the same bits of bytes, and where the first of them does, if the first of all does
+    /// so at these bits.
+    fn alike(self, source: u64, destination: u64) -> impl Iterator<Item = (u64, u64, BothSteps)> {
+        let apart = apart(self.source | self.destination);
+        (0..apart.min(self.count)).map(move |first| {
+            let at = |start: u64, step: u64| start.wrapping_add(wide(first).wrapping_mul(step));
+            let longer = |step: u64| step.wrapping_mul(wide(apart));
+            let steps = BothSteps {
+                count: (self.count - first).div_ceil(apart),
+                source: longer(self.source),
+                destination: longer(self.destination),
+            };
+            (at(source, self.source), at(destination, self.destination), steps)
+        })
+    }
+}
+
+/// After so many steps of so many bits, the same bit of a byte is reached again.
+fn apart(step: u64) -> usize {
+    8 >> step.trailing_zeros().min(3)
+}
+
+/// Which bit of its byte that of an array is.
+fn bit_of_byte(at: u64) -> u8 {
+    u8::try_from(at % 8).unwrap_or(0)
 }
 
 /// Runs of a stage that begin at the same bit of a byte.
@@ -402,8 +468,7 @@ impl Stage {
     /// All runs, of the array from this bit on.
     fn runs_from(&self, start: u64) -> impl Iterator<Item = StagedRuns> {
         let lots = |steps: Steps| {
-            // After so many steps, runs begin at the same bit of a byte again.
-            let apart = 8 >> steps.array.trailing_zeros().min(3);
+            let apart = apart(steps.array);
             (0..apart.min(steps.count)).map(move |first| {
                 let count = (steps.count - first).div_ceil(apart);
                 let array = steps.array.wrapping_mul(wide(apart));

@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use super::convert::ConvertRun;
 use super::convert_words::{ConvertInterleave, ConvertWords, DeinterleaveConvert};
 use super::copy::{CopyRun, Fill, Strided};
+use super::copy_bits::CopyBits;
 use super::deinterleave::Deinterleave;
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
 use super::interleave::Interleave;
@@ -304,6 +305,8 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             Conversion::S8ToS32 => convert_words_entry!(DeinterleaveConvert, S8ToS32, 4),
             _ => return None,
         },
+        Op::CopyBits { clears_rest: false } => I::entry::<CopyBits<false>>(),
+        Op::CopyBits { clears_rest: true } => I::entry::<CopyBits<true>>(),
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
         Op::Reverse { bits: 4 } => I::entry::<Reverse<4>>(),

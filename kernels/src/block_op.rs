@@ -72,6 +72,12 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
+    /// One run of bits to one run of bits, which may begin, and end, within a byte: of elements below a byte, the first
+    /// of which is in the least significant bits.
+    CopyBits {
+        /// The other bits of the last byte become zeros, instead of staying as they are.
+        clears_rest: bool,
+    },
     /// A run of numbers into a run of numbers of another type.
     Convert {
         /// What becomes of each of them.
@@ -219,6 +225,7 @@ impl fmt::Display for BlockOp {
             }
             BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
+            BlockOp::CopyBits { .. } => f.write_str("copy-bits"),
             BlockOp::Convert { conversion } => f.write_str(&named(conversion)),
             BlockOp::ConvertInterleave { conversion } => {
                 let width = conversion.widths().1;

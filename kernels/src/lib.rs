@@ -60,6 +60,7 @@ mod conversion;
 mod convert;
 mod convert_words;
 mod copy;
+mod copy_bits;
 mod cpu;
 mod crowded;
 mod crowded_rows;
@@ -140,6 +141,7 @@ impl Place {
 /// | interleave, squeeze | row · row_stride + column · w | word column |
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen, convert | element column | element column |
+/// | copy-bits | bit source_bit + column | bit destination_bit + column |
 /// | convert-interleave | row · row_stride + column · w before | word column |
 /// | deinterleave-convert | word column | row · row_stride + column · w behind |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
@@ -197,6 +199,11 @@ pub struct Strip {
     pub tail_rows: usize,
     /// The byte that a fill writes.
     pub fill: u8,
+    /// Of a copy of bits, whose columns are bits: which one of a byte its runs begin with in the source, from the least
+    /// significant one on.
+    pub source_bit: u8,
+    /// And in the destination.
+    pub destination_bit: u8,
     /// Of a transpose: its blocks are visited in an order without order, if their places are in tables. A hint.
     pub is_shuffled: bool,
     /// How far it is from its source to that of the strip that mostly follows, where the
@@ -519,6 +526,7 @@ impl Strip {
             BlockOp::Deinterleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
             BlockOp::Widen { bits, .. } => one(run_bytes(self.columns, bits)?),
+            BlockOp::CopyBits { .. } => one(bytes_of_bits(self.source_bit, self.columns)?),
             BlockOp::Strided { bits } => {
                 Runs { count: self.columns, stride: self.row_stride, bytes: bytes(bits) }
             }
@@ -551,6 +559,7 @@ impl Strip {
             BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
             BlockOp::Unsqueeze { .. } => rows(self.columns),
             BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
+            BlockOp::CopyBits { .. } => one(bytes_of_bits(self.destination_bit, self.columns)?),
             BlockOp::Transpose { bits } => {
                 let bytes = self.element_of(bits)?.checked_mul(self.rows)?;
                 Runs { count: self.columns, stride: self.column_stride, bytes }
@@ -784,6 +793,11 @@ fn run_bytes(columns: usize, bits: u32) -> Option<usize> {
         return columns.checked_mul(bytes(bits));
     }
     Some(columns.checked_mul(usize::try_from(bits).ok()?)?.div_ceil(8))
+}
+
+/// The bytes that have one of so many bits, which begin with that one of a byte.
+fn bytes_of_bits(first: u8, count: usize) -> Option<usize> {
+    Some(count.checked_add(first.into())?.div_ceil(8))
 }
 
 /// A kernel, to be called by the contract above.

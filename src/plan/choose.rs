@@ -84,8 +84,54 @@ struct Block {
 /// The kernels that carry out a nest of data. `None` where a number does not fit
 /// in this machine's words.
 pub(super) fn data(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
-    // Where a block op would have to begin within a byte, bit by bit.
-    leaves(nest.clone().canonical(), elements, block).or_else(|| data_on_bits(nest, elements))
+    // Where a block op would have to begin within a byte, in runs of bits if there are such, or bit by bit.
+    leaves(nest.clone().canonical(), elements, block)
+        .or_else(|| copies_of_bits(nest.clone(), elements))
+        .or_else(|| data_on_bits(nest, elements))
+}
+
+/// Runs of elements below a byte that have these beside each other on both sides, wherever in bytes they begin.
+pub(super) fn copies_of_bits(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+    let Nest { source, destination, mut loops } = nest.canonical();
+    let bits = u64::from(elements.source_bits);
+    if bits >= 8 || elements.source_bits != elements.destination_bits {
+        return None;
+    }
+    let columns = take(&mut loops, |l| l.source == bits && l.destination == bits)?;
+    let run = columns.extent.checked_mul(bits)?;
+    // What is cleared ends with a byte, which no other run has a part of.
+    let clears_rest = columns.is_padded()
+        && columns.full.checked_mul(bits)? == run.next_multiple_of(8)
+        && destination.is_multiple_of(8)
+        && loops.iter().all(|l| l.destination.is_multiple_of(8));
+    let mut inner = vec![columns.as_padding()];
+    if columns.is_padded() && !clears_rest {
+        inner.clear();
+        loops.push(columns);
+    }
+    let mut leaves = paddings(&loops, &inner, destination, (bits, elements.fill))?;
+    if inner.is_empty() {
+        loops.pop();
+    }
+    loops.retain(|l| l.extent > 1);
+    // From one to the next in memory.
+    let (blocks, lines) = (loops.pop(), loops.pop());
+    let [blocks, lines] = [blocks, lines].map(|l| l.unwrap_or(Loop::new(1, 0, 0)));
+    let in_bits = |stride: u64| signed(stride.cast_signed());
+    let strip = Strip {
+        lines: usize::try_from(lines.extent).ok()?,
+        source_line: in_bits(lines.source)?,
+        destination_line: in_bits(lines.destination)?,
+        blocks: usize::try_from(blocks.extent).ok()?,
+        source_step: in_bits(blocks.source)?,
+        destination_step: in_bits(blocks.destination)?,
+        rows: 1,
+        columns: usize::try_from(run).ok()?,
+        ..Strip::default()
+    };
+    let (op, loops, stages) = (BlockOp::CopyBits { clears_rest }, extents(loops), Stages::default());
+    leaves.insert(0, Leaf { source, destination, loops, op, strip, stages, hop: None });
+    Some(leaves)
 }
 
 /// The same, element by element and within bytes.

@@ -30,6 +30,8 @@ const STRETCH: u64 = 30_000;
 const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
 const RUN_OF_STAGE: u64 = 8_000;
+/// And more of one that begins within a byte.
+const RUN_WITHIN_BYTES: u64 = 20_000;
 /// A run that is transposed, beside its bytes.
 const RUN: u64 = 250;
 /// A word of a matrix that is narrower than a vector.
@@ -54,6 +56,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
+        BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
         BlockOp::Strided { .. } => elements.checked_mul(400)?,
         BlockOp::Squeeze { .. }
         | BlockOp::Unsqueeze { .. }
@@ -137,7 +140,9 @@ fn words_of_bytes(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<
 /// What a stage brings or takes away, run by run.
 fn cost_of_stage(stage: &Stage) -> Option<u64> {
     let wide = |n: usize| u64::try_from(n).ok();
-    let run = wide(stage.elements)?.checked_mul(BYTE)?.checked_add(RUN_OF_STAGE)?;
+    let steps = [stage.lines.array, stage.blocks.array, stage.rows.array];
+    let within = if steps.iter().all(|step| step.is_multiple_of(8)) { 0 } else { RUN_WITHIN_BYTES };
+    let run = wide(stage.elements)?.checked_mul(BYTE)?.checked_add(RUN_OF_STAGE + within)?;
     let counts = [stage.lines.count, stage.blocks.count, stage.rows.count];
     counts.into_iter().try_fold(run, |cost, count| cost.checked_mul(wide(count)?))
 }

@@ -210,10 +210,11 @@ fn parts(
 fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
     let strip = &call.strip;
     let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    let step_bits = if matches!(call.op, BlockOp::CopyBits { .. }) { 1 } else { 8 };
     let steps = |count: usize, source: usize, destination: usize| LoopExplanation {
         extent: wide(count),
-        source_bits: wide(source).saturating_mul(8),
-        destination_bits: wide(destination).saturating_mul(8),
+        source_bits: wide(source).saturating_mul(step_bits),
+        destination_bits: wide(destination).saturating_mul(step_bits),
         number: 0,
     };
     // What has no kernel is done by the driver, in every tier the same way.
@@ -320,6 +321,7 @@ impl fmt::Display for Explanation {
             write!(f, "{:indent$}  each ", "")?;
             match part.op {
                 BlockOp::Copy | BlockOp::Fill => write!(f, "{}", count(part.columns, "byte"))?,
+                BlockOp::CopyBits { .. } => write!(f, "{}", count(part.columns, "bit"))?,
                 BlockOp::InterleaveTranspose { ways, .. }
                 | BlockOp::TransposeDeinterleave { ways, .. } => write!(
                     f,

@@ -239,6 +239,24 @@ impl Which {
     }
 }
 
+/// The kernels of two passes where rows of packed elements begin within bytes: one pass moves them to where each of them
+/// has lines of its own, or from there, which is quicker than to have a byte for each element. They are as quick as `direct`
+/// at least.
+pub(super) fn of_rows_within_bytes(
+    nest: &Nest,
+    elements: &Elements,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    let nest = nest.clone().canonical();
+    let leaves = |side, room| {
+        Passes::of_rows_within_bytes(side, &nest, elements)?.leaves(elements, Ways::DIRECT, room)
+    };
+    let sides = [Which::Source, Which::Destination];
+    let both = [IN_L1, IN_L2].into_iter().flat_map(|room| sides.map(|side| (side, room)));
+    let leaves = both.into_iter().find_map(|(side, room)| leaves(side, room))?;
+    (cost(&leaves, elements.stores)? < cost(direct, elements.stores)?).then_some(leaves)
+}
+
 /// A nest as two.
 struct Passes {
     source: u64,
@@ -253,6 +271,8 @@ struct Passes {
     /// The first pass may read to here.
     source_end: u64,
     padding: Vec<Leaf>,
+    /// The side on which the rows that are first in scratch memory begin within bytes, and which bits are copied from or to.
+    of_bits: Option<Which>,
 }
 
 /// Of so many, at most so many at a time, and about as many each time: whole lines of them, where there is room for one.
@@ -314,6 +334,7 @@ impl Passes {
             bits: side.bits(elements),
             source_end: 1,
             padding: words.padding,
+            of_bits: None,
         }
         .checked()
     }
@@ -338,6 +359,7 @@ impl Passes {
             bits: side.other().bits(elements),
             source_end,
             padding: words.padding,
+            of_bits: None,
         }
         .checked()
     }
@@ -381,8 +403,68 @@ impl Passes {
             bits: elements.destination_bits,
             source_end: 1,
             padding,
+            of_bits: None,
         }
         .checked()
+    }
+
+    /// Rows that begin within bytes on this side, each as a whole; on the other one rows are made into words, or words
+    /// taken apart.
+    fn of_rows_within_bytes(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let Elements { source_bits, destination_bits, source_end, .. } = *elements;
+        let bits = u64::from(source_bits);
+        let is_on_bytes = |stride: u64| stride.is_multiple_of(8);
+        let mut others = nest.loops.clone();
+        let row = others.remove(others.iter().position(|l| side.stride(l) == bits)?);
+        let start = match side {
+            Which::Source => nest.source,
+            Which::Destination => nest.destination,
+        };
+        let are_on_bytes = others.iter().map(|l| side.stride(l)).chain([start]).all(is_on_bytes);
+        let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
+        if source_bits != destination_bits
+            || bits >= 8
+            || are_on_bytes
+            || side.other().stride(&row) == bits
+            || !others.iter().all(goes_up)
+        {
+            return None;
+        }
+        // What it has of its last byte, kernels take for all of it: zeros that are written as padding then, or padding that
+        // is read.
+        let whole = row.extent.checked_next_multiple_of(8 / bits)?;
+        let row = match side {
+            Which::Source => {
+                let is_padding = row.full >= whole && elements.fill == 0;
+                let made = if is_padding { whole } else { row.extent };
+                Along { all: row, read: row.extent, made, written: made, is_word: true }
+            }
+            Which::Destination => {
+                let last = |l: &Loop| (l.extent - 1).checked_mul(l.source);
+                let ends = others.iter().try_fold(nest.source, |at, l| at.checked_add(last(l)?))?;
+                let end = (whole - 1).checked_mul(row.source)?.checked_add(ends)?;
+                if end.checked_add(bits)? > source_end {
+                    return None;
+                }
+                Along { all: row, read: whole, made: whole, written: row.extent, is_word: true }
+            }
+        };
+        // Words stay as they are, and so do rows that padding is behind.
+        others.sort_by_key(|l| side.stride(l));
+        let is_word = |l: &Loop| l.is_padded() || side.other().stride(l) == bits;
+        let others = others.into_iter().map(|l| Along { is_word: is_word(&l), ..Along::words(l) });
+        let along: Vec<Along> = [row].into_iter().chain(others).collect();
+        Some(Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: 0,
+            beside: 0,
+            along,
+            bits: source_bits,
+            source_end,
+            padding: Vec::new(),
+            of_bits: Some(side),
+        })
     }
 
     /// Only what begins at bytes, and goes up on both sides.
@@ -396,10 +478,16 @@ impl Passes {
 
     /// How many of each of the loops are done at a time, through so much scratch memory.
     fn tile(&self, room: usize) -> Option<Vec<u64>> {
-        let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
+        let line_bits = 8 * u64::try_from(LINE).ok()?;
+        let mut words: u64 = 1;
+        for a in self.along.iter().filter(|a| a.is_word) {
+            words = words.checked_mul(a.made)?;
+            if self.of_bits.is_some() && words == a.made {
+                words = words.checked_next_multiple_of(line_bits / u64::from(self.bits))?;
+            }
+        }
         let element = u64::from(self.bits).checked_mul(words.max(1))?;
         let room = u64::try_from(room).ok()? * 8 / element;
-        let line_bits = 8 * u64::try_from(LINE).ok()?;
         let line = if line_bits.is_multiple_of(element) { line_bits / element } else { 1 };
         let mut tile = vec![1; self.along.len()];
         let mut grow = |i: usize, most: u64| {
@@ -465,6 +553,9 @@ impl Passes {
                 let full = if made < all.full { all.full } else { written };
                 second.push(Loop { full, ..Loop::new(written, step, all.destination) });
                 step = step.checked_mul(made)?;
+                if i == 0 && self.of_bits.is_some() {
+                    step = step.checked_next_multiple_of(8 * u64::try_from(LINE).ok()?)?;
+                }
                 continue;
             }
             source = source.wrapping_add(start.wrapping_mul(all.source));
@@ -503,9 +594,16 @@ impl Passes {
             ..*elements
         };
         let [ways_into, ways_out_of] = ways.of_passes();
+        let pass = |side, loops, ways: Ways, elements: &Elements| {
+            if self.of_bits == Some(side) {
+                choose::copies_of_bits(nest(loops), elements)
+            } else {
+                ways.staged(choose::data(nest(loops), elements)?, elements.stores)
+            }
+        };
         let hop = Hop {
-            first: ways_into.staged(choose::data(nest(first), &into)?, into.stores)?,
-            second: ways_out_of.staged(choose::data(nest(second), &out_of)?, out_of.stores)?,
+            first: pass(Which::Source, first, ways_into, &into)?,
+            second: pass(Which::Destination, second, ways_out_of, &out_of)?,
             scratch_bytes,
         };
         Some(Leaf::of_hop(source, destination, loops, hop))

@@ -93,15 +93,21 @@ impl Nest {
             Some(at) => others.remove(at),
             None => Loop::new(1, along.source, along.destination),
         };
-        let runs = [along.source, along.destination].into_iter().zip(widths.map(u64::from));
+        let sides: [fn(&Loop) -> u64; 2] = [|l| l.source, |l| l.destination];
+        // Those on which it is a run.
+        let runs = sides.into_iter().zip(widths.map(u64::from));
+        let runs = runs.filter(|(step, bits)| step(&along) == *bits);
         let fill_bytes = |extent: u64| {
-            let is_whole = |bits: u64| extent.wrapping_mul(bits).is_multiple_of(8);
-            runs.clone().all(|(step, bits)| step != bits || is_whole(bits))
+            runs.clone().all(|(_, bits)| extent.wrapping_mul(bits).is_multiple_of(8))
         };
         let extent = along.extent.checked_add(last.extent)?;
         let mut rest = both.loops.clone();
         rest.remove(i);
-        if rest != others || fill_bytes(along.extent) && !fill_bytes(extent) {
+        // Where rows begin within bytes, no run is moved as bytes.
+        let begin_at_bytes =
+            runs.clone().all(|(step, _)| rest.iter().all(|l| step(l).is_multiple_of(8)));
+        let parts_bytes = begin_at_bytes && fill_bytes(along.extent) && !fill_bytes(extent);
+        if rest != others || parts_bytes {
             return None;
         }
         both.loops[i] = Loop { extent, full: along.extent.checked_add(last.full)?, ..along };

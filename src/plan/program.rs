@@ -120,31 +120,27 @@ fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
         Leaf { loops, ..pass.clone() }
     };
     let mut both = [None, None];
-    let mut add = |side: usize, range: Range<i128>, start: u64| -> Option<()> {
+    let mut add = |side: usize, range: Range<i128>| {
         if range.is_empty() {
-            return Some(());
+            return;
         }
-        if !start.is_multiple_of(8) {
-            return None;
-        }
-        let start = i128::from(start / 8);
-        let range = range.start.checked_add(start)?..range.end.checked_add(start)?;
         let so_far: &mut Range<i128> = both[side].get_or_insert(range.clone());
         *so_far = so_far.start.min(range.start)..so_far.end.max(range.end);
-        Some(())
     };
     for pass in &hop.first {
-        let pass = with_loops(pass, |l| Loop::new(l.extent, l.source, 0));
+        let mut pass = with_loops(pass, |l| Loop::new(l.extent, l.source, 0));
+        pass.source = pass.source.wrapping_add(leaf.source);
         let (read, written) = reach_of_kernel(&pass)?;
-        add(0, read, leaf.source)?;
+        add(0, read);
         if !is_within(&written) {
             return None;
         }
     }
     for pass in &hop.second {
-        let pass = with_loops(pass, |l| Loop::new(l.extent, 0, l.destination));
+        let mut pass = with_loops(pass, |l| Loop::new(l.extent, 0, l.destination));
+        pass.destination = pass.destination.wrapping_add(leaf.destination);
         let (read, written) = reach_of_kernel(&pass)?;
-        add(1, written, leaf.destination)?;
+        add(1, written);
         if !is_within(&read) {
             return None;
         }
@@ -154,7 +150,8 @@ fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
 }
 
 fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
-    let on_bits = matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::FillBits);
+    let on_bits =
+        matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::FillBits);
     let Stages { source: source_stage, destination: destination_stage } = &leaf.stages;
     let loops = leaf.loops.iter();
     let mut sources = loops.clone().map(|l| l.source).chain([leaf.source]);
@@ -170,17 +167,7 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     }
     // In bits, as the loops have it.
     let (mut source, mut destination) = if on_bits {
-        let wide = |n: usize| u64::try_from(n).ok();
-        let (from, to) = match leaf.op {
-            BlockOp::Bits { source_bits, destination_bits, .. } => (source_bits, destination_bits),
-            _ => (0, 1),
-        };
-        let Strip { columns, row_stride, column_stride, .. } = leaf.strip;
-        let along = |stride: usize, bits: u32| -> Option<Range<i128>> {
-            let stride = i64::try_from(stride.cast_signed()).ok()?.cast_unsigned();
-            stretched(0..bits.into(), wide(columns)?, stride)
-        };
-        (along(row_stride, from)?, along(column_stride, to)?)
+        on_bits_of(leaf.op, &leaf.strip)?
     } else {
         let bits = |bytes: Range<i128>, stage: &Option<Box<Stage>>| match stage {
             None => Some(bytes.start.checked_mul(8)?..bytes.end.checked_mul(8)?),
@@ -203,6 +190,38 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
     let source = if is_padding { 0..0 } else { bytes(source, leaf.source)? };
     Some((source, bytes(destination, leaf.destination)?))
+}
+
+/// Which bits of both sides an op on bits reads and writes, from where its strip begins.
+fn on_bits_of(op: BlockOp, strip: &Strip) -> Option<(Range<i128>, Range<i128>)> {
+    let wide = |n: usize| u64::try_from(n).ok();
+    let along = |bits: Range<i128>, count: usize, stride: usize| -> Option<Range<i128>> {
+        let stride = i64::try_from(stride.cast_signed()).ok()?.cast_unsigned();
+        stretched(bits, wide(count)?, stride)
+    };
+    let (from, to) = match op {
+        BlockOp::Bits { source_bits, destination_bits, .. } => (source_bits, destination_bits),
+        BlockOp::CopyBits { clears_rest } => {
+            let runs = |whole: usize, step: usize, line: usize| {
+                let run = 0..i128::try_from(whole).ok()?;
+                along(along(run, strip.blocks, step)?, strip.lines, line)
+            };
+            let written = if clears_rest {
+                strip.columns.checked_next_multiple_of(8)?
+            } else {
+                strip.columns
+            };
+            return Some((
+                runs(strip.columns, strip.source_step, strip.source_line)?,
+                runs(written, strip.destination_step, strip.destination_line)?,
+            ));
+        }
+        _ => (0, 1),
+    };
+    Some((
+        along(0..from.into(), strip.columns, strip.row_stride)?,
+        along(0..to.into(), strip.columns, strip.column_stride)?,
+    ))
 }
 
 /// Which bits of an array a stage reads or writes, for a kernel that works on these
@@ -238,7 +257,7 @@ pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
         return calls.checked_mul(hop.second.iter().try_fold(0, written)?);
     }
     let bytes = match (&leaf.stages.destination, leaf.op) {
-        (None, BlockOp::Bits { .. } | BlockOp::FillBits) => return None,
+        (None, BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::FillBits) => return None,
         (Some(stage), _) if stage.may_begin_within_bytes() => return None,
         (Some(stage), _) => {
             let runs = [stage.lines.count, stage.blocks.count, stage.rows.count];

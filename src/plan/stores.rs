@@ -282,6 +282,7 @@ impl Stores {
             BlockOp::Strided { .. }
             | BlockOp::Widen { .. }
             | BlockOp::Reverse { .. }
+            | BlockOp::CopyBits { .. }
             | BlockOp::Bits { .. }
             | BlockOp::FillBits => false,
             BlockOp::Transpose { .. }

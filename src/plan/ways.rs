@@ -104,6 +104,11 @@ pub(super) fn data(
         return choose::data_on_bits(nest, elements);
     }
     let (_, leaves) = best?;
+    if let Some(passes) = hop::of_rows_within_bytes(&nest, elements, &leaves)
+        .filter(|_| elements.are_few && !converts && !order.source && !order.destination)
+    {
+        return Some(passes);
+    }
     let passes = if !elements.are_few || order.source || order.destination {
         None
     } else if converts {
@@ -249,9 +254,13 @@ pub(super) fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
     scaled(bits.cast_unsigned(), array, seen)
 }
 
+/// Runs of fewer bits that begin within bytes are as quick as widened elements.
+const LEAST_RUN_BITS: usize = 8 * 16;
+
 fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
+        BlockOp::CopyBits { .. } if leaf.strip.columns < LEAST_RUN_BITS => 2,
         BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
         BlockOp::Strided { .. } => 1,
         op if leaf.strip.is_below_vectors(op, tier) => 1,
@@ -335,7 +344,7 @@ impl Ways {
         let mut leaves = Vec::new();
         for leaf in of_seen {
             match leaf.op {
-                BlockOp::Bits { .. } => return None,
+                BlockOp::Bits { .. } | BlockOp::CopyBits { .. } => return None,
                 // Padding is no matter of stages; but of a staged side, its places are.
                 BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
                 BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
