@@ -434,6 +434,9 @@ fn bit_of_byte(at: u64) -> u8 {
     u8::try_from(at % 8).unwrap_or(0)
 }
 
+/// A run of fewer elements that begins or ends within a byte is done without a kernel.
+const SHORT_RUN: usize = 64;
+
 /// Runs of a stage that begin at the same bit of a byte.
 struct StagedRuns {
     /// Where the first one begins: the bit in the array, and the byte in scratch memory.
@@ -495,7 +498,9 @@ impl Stage {
                 let before = usize::try_from(at % 8 / u64::from(bits)).unwrap_or(0);
                 let in_byte = usize::try_from(in_byte).unwrap_or(1);
                 let head = ((in_byte - before) % in_byte).min(self.elements);
-                (head, (self.elements - head) % in_byte)
+                let tail = (self.elements - head) % in_byte;
+                let is_short = self.elements < SHORT_RUN && (head | tail) > 0;
+                if is_short { (self.elements, 0) } else { (head, tail) }
             }
             _ => (0, 0),
         };

@@ -83,26 +83,37 @@ pub fn reversed(packed: u64, bits: u32) -> u64 {
 
 /// Widens a run of elements that begins at any bit into bytes.
 pub fn widen_run(source: &[u8], at: u64, bits: u32, most_first: bool, bytes: &mut [u8]) {
-    let mut at = at;
-    for eight in bytes.chunks_mut(8) {
-        let (first, shift) = (byte_of(at), at % 8);
-        // Eight elements are in nine bytes at most.
-        let mut window = [0; 16];
-        let count = source.len().saturating_sub(first).min(9);
-        window[..count].copy_from_slice(&source[first..first + count]);
-        let [low, high] = [0, 8].map(|i| {
-            let word = u64::from_le_bytes(std::array::from_fn(|j| window[i + j]));
-            if most_first { reversed(word, bits) } else { word }
-        });
-        let packed = if shift == 0 { low } else { low >> shift | high << (64 - shift) };
-        let widened = match bits {
-            1 => widen::<1>(packed & mask(8)),
-            2 => widen::<2>(packed & mask(16)),
-            _ => widen::<4>(packed & mask(32)),
-        };
-        eight.copy_from_slice(&widened[..eight.len()]);
-        at += 8 * u64::from(bits);
+    match bits {
+        1 => widen_run_of::<1>(source, at, most_first, bytes),
+        2 => widen_run_of::<2>(source, at, most_first, bytes),
+        _ => widen_run_of::<4>(source, at, most_first, bytes),
     }
+}
+
+fn widen_run_of<const BITS: u32>(source: &[u8], at: u64, most_first: bool, bytes: &mut [u8]) {
+    let (first, shift) = (byte_of(at), at % 8);
+    let mut rest = &source[first.min(source.len())..];
+    for eight in bytes.chunks_mut(8) {
+        // Eight elements are in five bytes at most.
+        let word = match rest.first_chunk() {
+            Some(word) => u64::from_le_bytes(*word),
+            None => u64::from_le_bytes(up_to_eight(rest)),
+        };
+        let word = if most_first { reversed(word, BITS) } else { word };
+        let widened = widen::<BITS>((word >> shift) & mask(8 * BITS));
+        match eight.first_chunk_mut() {
+            Some(eight) => *eight = widened,
+            None => eight.copy_from_slice(&widened[..eight.len()]),
+        }
+        rest = rest.get(BITS as usize..).unwrap_or_default();
+    }
+}
+
+/// Fewer than eight bytes, and zeros behind them.
+fn up_to_eight(bytes: &[u8]) -> [u8; 8] {
+    let mut eight = [0; 8];
+    eight[..bytes.len()].copy_from_slice(bytes);
+    eight
 }
 
 /// Narrows bytes into a run of elements that begins at any bit, and leaves the other
@@ -113,29 +124,37 @@ pub fn narrow_run(
     destination: &mut [u8],
     at: u64,
 ) {
-    let mut at = at;
+    match (bits, truth) {
+        (1, true) => narrow_run_of::<1, true>(bytes, most_first, destination, at),
+        (1, false) => narrow_run_of::<1, false>(bytes, most_first, destination, at),
+        (2, _) => narrow_run_of::<2, false>(bytes, most_first, destination, at),
+        _ => narrow_run_of::<4, false>(bytes, most_first, destination, at),
+    }
+}
+
+fn narrow_run_of<const BITS: u32, const TRUTH: bool>(
+    bytes: &[u8],
+    most_first: bool,
+    destination: &mut [u8],
+    at: u64,
+) {
+    let ordered = |word: u64| if most_first { reversed(word, BITS) } else { word };
+    let (mut first, shift) = (byte_of(at), at % 8);
+    // What the next byte to be written has so far, in so many bits.
+    let mut begun = ordered(destination[first].into()) & ((1 << shift) - 1);
+    let before = usize::try_from(shift).unwrap_or(0);
     for values in bytes.chunks(8) {
-        let mut eight = [0; 8];
-        eight[..values.len()].copy_from_slice(values);
-        let packed = match (bits, truth) {
-            (1, true) => narrow::<1, true>(eight),
-            (1, false) => narrow::<1, false>(eight),
-            (2, _) => narrow::<2, false>(eight),
-            _ => narrow::<4, false>(eight),
-        };
-        let (first, shift) = (byte_of(at), at % 8);
-        let count = u32::try_from(values.len()).unwrap_or(8) * bits;
-        let place = u128::from(packed) << shift;
-        let places = u128::from(mask(count)) << shift;
-        let touched = byte_of(shift + u64::from(count) + 7);
-        for (i, byte) in destination[first..first + touched].iter_mut().enumerate() {
-            let of_byte = |x: u128| {
-                let x = u64::from((x >> (8 * i)).to_le_bytes()[0]);
-                if most_first { reversed(x, bits).to_le_bytes()[0] } else { x.to_le_bytes()[0] }
-            };
-            *byte = *byte & !of_byte(places) | of_byte(place);
-        }
-        at += 8 * u64::from(bits);
+        let eight = values.first_chunk().copied().unwrap_or_else(|| up_to_eight(values));
+        let all = begun | narrow::<BITS, TRUTH>(eight) << shift;
+        let whole = (before + values.len() * BITS as usize) / 8;
+        destination[first..first + whole].copy_from_slice(&ordered(all).to_le_bytes()[..whole]);
+        (first, begun) = (first + whole, all >> (8 * whole));
+    }
+    let behind = (before + bytes.len() * BITS as usize) % 8;
+    if behind > 0 {
+        let others = ordered(destination[first].into()) >> behind << behind;
+        let [last, ..] = ordered(begun & ((1 << behind) - 1) | others).to_le_bytes();
+        destination[first] = last;
     }
 }
 

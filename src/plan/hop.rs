@@ -19,7 +19,7 @@ use super::choose::{self, Elements, Leaf, paddings};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
-use super::stores::LINE;
+use super::stores::{LINE, LINE_BITS};
 use super::ways::Ways;
 use crate::error::Side as Which;
 
@@ -208,7 +208,7 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     let are_followed =
         side == Which::Destination && !is_slow_by_lines && !other(next).is_multiple_of(8 * PAGE);
     // Rows of whole lines are written as such by one pass.
-    let are_lines = u64::try_from(8 * LINE).is_ok_and(|line| other(word).is_multiple_of(line));
+    let are_lines = other(word).is_multiple_of(LINE_BITS);
     let are_written = goes_by_lines && side == Which::Source && are_lines;
     let of_page = other(word).checked_mul(word.extent).map(|bits| bits / 8);
     !are_followed
@@ -271,8 +271,9 @@ struct Passes {
     /// The first pass may read to here.
     source_end: u64,
     padding: Vec<Leaf>,
-    /// The side on which the rows that are first in scratch memory begin within bytes, and which bits are copied from or to.
-    of_bits: Option<Which>,
+    /// The side on which rows begin within bytes, which bits are copied from or to, and how many loops a row is, the first
+    /// ones: it has lines of its own in scratch memory.
+    of_bits: Option<(Which, usize)>,
 }
 
 /// Of so many, at most so many at a time, and about as many each time: whole lines of them, where there is room for one.
@@ -302,6 +303,38 @@ impl Along {
     fn words(all: Loop) -> Along {
         Along { all, read: all.extent, made: all.extent, written: all.extent, is_word: false }
     }
+}
+
+impl Along {
+    /// A row that begins within bytes on a side. What it has of its last byte, kernels take for all of it: zeros that are
+    /// written as padding then, or padding that is read.
+    fn of_whole_bytes(side: Which, row: Loop, nest: &Nest, elements: &Elements) -> Option<Along> {
+        let bits = u64::from(elements.source_bits);
+        let whole = row.extent.checked_next_multiple_of(8 / bits)?;
+        let is_word = true;
+        Some(match side {
+            Which::Source => {
+                let is_padding = row.full >= whole && elements.fill == 0;
+                let made = if is_padding { whole } else { row.extent };
+                Along { all: row, read: row.extent, made, written: made, is_word }
+            }
+            Which::Destination => {
+                let last = |l: &Loop| (l.extent - 1).checked_mul(l.source);
+                let mut loops = nest.loops.iter();
+                let ends = loops.try_fold(nest.source, |at, l| at.checked_add(last(l)?))?;
+                let behind = (whole - row.extent).checked_mul(row.source)?.checked_add(bits)?;
+                if ends.checked_add(behind)? > elements.source_end {
+                    return None;
+                }
+                Along { all: row, read: whole, made: whole, written: row.extent, is_word }
+            }
+        })
+    }
+}
+
+/// How far the loops of a nest go on a side, but the one of its elements, which have so many bits.
+fn strides_of(nest: &Nest, side: Which, bits: u64) -> impl Iterator<Item = u64> {
+    nest.loops.iter().map(move |l| side.stride(l)).filter(move |&stride| stride != bits)
 }
 
 /// The loop with the least stride at a side.
@@ -408,62 +441,64 @@ impl Passes {
         .checked()
     }
 
-    /// Rows that begin within bytes on this side, each as a whole; on the other one rows are made into words, or words
-    /// taken apart.
+    /// Rows that begin within bytes on this side, each in lines of its own.
     fn of_rows_within_bytes(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let Elements { source_bits, destination_bits, source_end, .. } = *elements;
+        let Elements { source_bits, destination_bits, .. } = *elements;
         let bits = u64::from(source_bits);
-        let is_on_bytes = |stride: u64| stride.is_multiple_of(8);
-        let mut others = nest.loops.clone();
-        let row = others.remove(others.iter().position(|l| side.stride(l) == bits)?);
         let start = match side {
             Which::Source => nest.source,
             Which::Destination => nest.destination,
         };
-        let are_on_bytes = others.iter().map(|l| side.stride(l)).chain([start]).all(is_on_bytes);
+        let mut strides = strides_of(nest, side, bits).chain([start]);
         let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
         if source_bits != destination_bits
             || bits >= 8
-            || are_on_bytes
-            || side.other().stride(&row) == bits
-            || !others.iter().all(goes_up)
+            || strides.all(|stride| stride.is_multiple_of(8))
+            || !nest.loops.iter().all(goes_up)
         {
             return None;
         }
-        // What it has of its last byte, kernels take for all of it: zeros that are written as padding then, or padding that
-        // is read.
-        let whole = row.extent.checked_next_multiple_of(8 / bits)?;
-        let row = match side {
-            Which::Source => {
-                let is_padding = row.full >= whole && elements.fill == 0;
-                let made = if is_padding { whole } else { row.extent };
-                Along { all: row, read: row.extent, made, written: made, is_word: true }
-            }
-            Which::Destination => {
-                let last = |l: &Loop| (l.extent - 1).checked_mul(l.source);
-                let ends = others.iter().try_fold(nest.source, |at, l| at.checked_add(last(l)?))?;
-                let end = (whole - 1).checked_mul(row.source)?.checked_add(ends)?;
-                if end.checked_add(bits)? > source_end {
-                    return None;
-                }
-                Along { all: row, read: whole, made: whole, written: row.extent, is_word: true }
-            }
-        };
-        // Words stay as they are, and so do rows that padding is behind.
+        // A row is what follows each other, as far as its parts begin at bytes if it does.
+        let mut others = nest.loops.clone();
+        let (mut row, mut step) = (Vec::new(), bits);
+        while row.is_empty() || step.is_multiple_of(8) {
+            let Some(i) = others.iter().position(|l| side.stride(l) == step) else { break };
+            step = step.checked_mul(others[i].extent)?;
+            row.push(others.remove(i));
+        }
+        let &first = row.first()?;
         others.sort_by_key(|l| side.stride(l));
-        let is_word = |l: &Loop| l.is_padded() || side.other().stride(l) == bits;
-        let others = others.into_iter().map(|l| Along { is_word: is_word(&l), ..Along::words(l) });
-        let along: Vec<Along> = [row].into_iter().chain(others).collect();
+        // Words stay as they are, with the padding within them.
+        let is_word = |l: &Loop| side.other().stride(l) == bits;
+        let has_ends = row.len() == 1;
+        if if has_ends { is_word(&first) } else { !step.is_multiple_of(8) } {
+            return None;
+        }
+        let whole = |&(i, l): &(usize, &Loop)| has_ends && i == 0 || is_word(l);
+        let (inner, outer): (Vec<_>, Vec<_>) =
+            row.iter().chain(&others).enumerate().partition(whole);
+        let inner: Vec<Loop> = inner.into_iter().map(|(_, l)| l.as_padding()).collect();
+        let outer: Vec<Loop> = outer.into_iter().map(|(_, l)| *l).collect();
+        let padding = paddings(&outer, &inner, nest.destination, (bits, elements.fill))?;
+        let along = |l: &Loop| Along { is_word: is_word(l), ..Along::words(*l) };
+        let mut all: Vec<Along> = row.iter().chain(&others).map(along).collect();
+        if has_ends {
+            all[0] = Along::of_whole_bytes(side, first, nest, elements)?;
+        }
+        // Whole words can be read, whatever is there besides elements.
+        let are_at_words = strides_of(nest, Which::Source, bits)
+            .chain([nest.source, elements.source_end])
+            .all(|at| at.is_multiple_of(choose::WORD_BITS));
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
-            near: 0,
-            beside: 0,
-            along,
+            near: row.len() - 1,
+            beside: least(&all, side.other()).unwrap_or(0),
+            along: all,
             bits: source_bits,
-            source_end,
-            padding: Vec::new(),
-            of_bits: Some(side),
+            source_end: if are_at_words { elements.source_end } else { 1 },
+            padding,
+            of_bits: Some((side, row.len())),
         })
     }
 
@@ -478,31 +513,49 @@ impl Passes {
 
     /// How many of each of the loops are done at a time, through so much scratch memory.
     fn tile(&self, room: usize) -> Option<Vec<u64>> {
-        let line_bits = 8 * u64::try_from(LINE).ok()?;
-        let mut words: u64 = 1;
-        for a in self.along.iter().filter(|a| a.is_word) {
-            words = words.checked_mul(a.made)?;
-            if self.of_bits.is_some() && words == a.made {
-                words = words.checked_next_multiple_of(line_bits / u64::from(self.bits))?;
-            }
-        }
+        let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
         let element = u64::from(self.bits).checked_mul(words.max(1))?;
-        let room = u64::try_from(room).ok()? * 8 / element;
-        let line = if line_bits.is_multiple_of(element) { line_bits / element } else { 1 };
+        let room = u64::try_from(room).ok()? * 8;
+        let line = if LINE_BITS.is_multiple_of(element) { LINE_BITS / element } else { 1 };
         let mut tile = vec![1; self.along.len()];
         let mut grow = |i: usize, most: u64| {
             let Along { made, is_word, .. } = self.along[i];
             if !is_word {
-                let others = tile.iter().product::<u64>() / tile[i];
-                tile[i] = tile[i].max(share(made, most.min(room / others), line));
+                let so_far = std::mem::replace(&mut tile[i], 1);
+                let others = self.scratch_bits(&tile)?;
+                tile[i] = so_far.max(share(made, most.min(room / others), line));
             }
+            Some(())
         };
-        grow(self.near, NEAR);
-        grow(self.beside, BESIDE);
+        // All of a row, if it is not long.
+        let row = self.of_bits.map_or(self.near..self.near + 1, |(_, loops)| 0..loops);
+        let mut near = NEAR;
+        for i in row {
+            grow(i, near)?;
+            near /= self.along[i].made.min(near);
+        }
+        grow(self.beside, BESIDE)?;
         for i in 0..self.along.len() {
-            grow(i, u64::MAX);
+            grow(i, u64::MAX)?;
         }
         Some(tile)
+    }
+
+    /// How much scratch memory a tile of so many takes, in bits.
+    fn scratch_bits(&self, tile: &[u64]) -> Option<u64> {
+        let mut bits = u64::from(self.bits);
+        for (i, (along, &size)) in self.along.iter().zip(tile).enumerate() {
+            bits = bits.checked_mul(if along.is_word { along.made } else { size })?;
+            if self.is_row(i) {
+                bits = bits.checked_next_multiple_of(LINE_BITS)?;
+            }
+        }
+        Some(bits)
+    }
+
+    /// Whether the loops up to this one are a row that has lines of its own.
+    fn is_row(&self, i: usize) -> bool {
+        self.of_bits.is_some_and(|(_, loops)| i + 1 == loops)
     }
 
     /// The kernels of all tiles, through so much scratch memory.
@@ -544,7 +597,7 @@ impl Passes {
             let bytes = usize::try_from(step / 8).ok()?;
             let is_crowded = bytes > 0 && bytes.is_multiple_of(CROWDED);
             if Some(i) == outermost && is_crowded && room > IN_L1 {
-                step = step.checked_add(8 * u64::try_from(LINE).ok()?)?;
+                step = step.checked_add(LINE_BITS)?;
             }
             if is_word {
                 // Words are whole in scratch memory, or where they are written.
@@ -553,8 +606,8 @@ impl Passes {
                 let full = if made < all.full { all.full } else { written };
                 second.push(Loop { full, ..Loop::new(written, step, all.destination) });
                 step = step.checked_mul(made)?;
-                if i == 0 && self.of_bits.is_some() {
-                    step = step.checked_next_multiple_of(8 * u64::try_from(LINE).ok()?)?;
+                if self.is_row(i) {
+                    step = step.checked_next_multiple_of(LINE_BITS)?;
                 }
                 continue;
             }
@@ -567,6 +620,9 @@ impl Passes {
             first.push(Loop::new(size, all.source, step));
             second.push(Loop::new(size, step, all.destination));
             step = step.checked_mul(size)?;
+            if self.is_row(i) {
+                step = step.checked_next_multiple_of(LINE_BITS)?;
+            }
         }
         let scratch_bytes =
             usize::try_from(step.div_ceil(8)).ok()?.checked_next_multiple_of(LINE)?;
@@ -595,7 +651,7 @@ impl Passes {
         };
         let [ways_into, ways_out_of] = ways.of_passes();
         let pass = |side, loops, ways: Ways, elements: &Elements| {
-            if self.of_bits == Some(side) {
+            if self.of_bits.is_some_and(|(of_bits, _)| of_bits == side) {
                 choose::copies_of_bits(nest(loops), elements)
             } else {
                 ways.staged(choose::data(nest(loops), elements)?, elements.stores)

@@ -15,7 +15,7 @@ use relayout_kernels::{BlockOp, Conversion, Core, Run, Runs, Strip};
 
 use super::along::Along;
 use super::choose::{self, Leaf};
-use super::stores::{LINE, Stores};
+use super::stores::{LINE, LINE_BITS, Stores};
 use super::ways::{Way, Ways, in_array, scaled};
 
 /// What is widened at a time: with what it is read from and written to, less than
@@ -25,9 +25,6 @@ pub(crate) const SCRATCH_BYTES: usize = 16 << 10;
 /// So many runs of the side that is staged, and so many bits of each, suit memory where a transpose leaves the choice.
 const LONG_RUNS: u64 = 64;
 pub(super) const LONG_RUN_BITS: u64 = 8 * 256;
-
-/// Bits of a line of the cache.
-const LINE_BITS: u64 = 8 * 64;
 
 /// Runs of at least so many numbers are converted one by one, also if they follow each other.
 const LONG_TO_CONVERT: usize = 32;

@@ -78,6 +78,9 @@ const FILLS: usize = 256;
 pub(super) const LINE: usize = 64;
 const FROM_SCRATCH: usize = 512;
 
+/// The bits of a line.
+pub(super) const LINE_BITS: u64 = 8 * 64;
+
 /// What decides on the kind of stores.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stores {

@@ -6,6 +6,7 @@
 use relayout_kernels::{BlockOp, Conversion};
 
 use super::choose::{self, Elements, Leaf};
+use super::cost::cost;
 use super::hop;
 use super::nest::{Loop, Nest};
 use super::staged::{LONG_RUN_BITS, SCRATCH_BYTES, small};
@@ -18,6 +19,13 @@ use crate::Tier;
 pub(crate) struct MostFirst {
     pub(crate) source: bool,
     pub(crate) destination: bool,
+}
+
+impl MostFirst {
+    /// None of them does.
+    fn is_least(self) -> bool {
+        !self.source && !self.destination
+    }
 }
 
 /// What is done to the elements on the way from the source, or to the destination.
@@ -104,19 +112,48 @@ pub(super) fn data(
         return choose::data_on_bits(nest, elements);
     }
     let (_, leaves) = best?;
-    if let Some(passes) = hop::of_rows_within_bytes(&nest, elements, &leaves)
-        .filter(|_| elements.are_few && !converts && !order.source && !order.destination)
-    {
-        return Some(passes);
-    }
-    let passes = if !elements.are_few || order.source || order.destination {
+    let passes = if !elements.are_few {
         None
     } else if converts {
-        converted_passes(&nest, elements, converted, &leaves)
-    } else {
+        converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
+    } else if source_bits.max(destination_bits) < 8 {
+        let staged = [(sources.last(), None), (None, destinations.last())];
+        let staged = staged.map(|(source, destination)| Ways {
+            source: *source.unwrap_or(&Way::Direct),
+            destination: *destination.unwrap_or(&Way::Direct),
+        });
+        packed_passes(&nest, elements, order, staged, &leaves)
+    } else if order.is_least() {
         hop::data(&nest, elements, converted, &leaves)
+    } else {
+        None
     };
     Some(passes.unwrap_or(leaves))
+}
+
+/// Two passes where both sides have several elements in a byte: the quickest of those that move rows which begin within
+/// bytes, that have elements below a byte throughout, and that have a side in one of these ways.
+fn packed_passes(
+    nest: &Nest,
+    elements: &Elements,
+    order: MostFirst,
+    staged: [Ways; 2],
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    let knows_order = |ways: Ways| {
+        (order.source <= ways.source.is_staged())
+            && (order.destination <= ways.destination.is_staged())
+    };
+    let of_bits = || {
+        let of_rows = hop::of_rows_within_bytes(nest, elements, direct);
+        [of_rows, hop::data(nest, elements, Ways::DIRECT, direct)]
+    };
+    let direct_passes = if order.is_least() { of_bits() } else { [None, None] };
+    let staged = staged.into_iter().filter(|&ways| knows_order(ways));
+    let staged = staged.map(|ways| staged_passes(nest, elements, ways, direct));
+    let all = direct_passes.into_iter().chain(staged).flatten();
+    let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
+    Some(all.min_by_key(|(cost, _)| *cost)?.1)
 }
 
 /// Two passes, of which the first one converts what it reads, or the second one what it writes.
@@ -130,6 +167,16 @@ fn converted_passes(
     if elements.stores.tier.vector_bytes() < 32 {
         return None;
     }
+    staged_passes(nest, elements, ways, direct)
+}
+
+/// Two passes, of which the first one stages what it reads, or the second one what it writes.
+fn staged_passes(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
     let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
     for leaf in &mut leaves {
         // Their passes count from where they begin.
