@@ -95,25 +95,49 @@ fn widen_run_of<const BITS: u32>(source: &[u8], at: u64, most_first: bool, bytes
     let mut rest = &source[first.min(source.len())..];
     for eight in bytes.chunks_mut(8) {
         // Eight elements are in five bytes at most.
-        let word = match rest.first_chunk() {
-            Some(word) => u64::from_le_bytes(*word),
-            None => u64::from_le_bytes(up_to_eight(rest)),
-        };
+        let word = number(rest);
         let word = if most_first { reversed(word, BITS) } else { word };
         let widened = widen::<BITS>((word >> shift) & mask(8 * BITS));
-        match eight.first_chunk_mut() {
-            Some(eight) => *eight = widened,
-            None => eight.copy_from_slice(&widened[..eight.len()]),
-        }
+        put_number(u64::from_le_bytes(widened), eight);
         rest = rest.get(BITS as usize..).unwrap_or_default();
     }
 }
 
-/// Fewer than eight bytes, and zeros behind them.
-fn up_to_eight(bytes: &[u8]) -> [u8; 8] {
-    let mut eight = [0; 8];
-    eight[..bytes.len()].copy_from_slice(bytes);
-    eight
+/// The first eight bytes as a number, or those that there are, the first one its least significant byte: not by a copy of so many, which would be a call.
+#[inline(always)]
+fn number(bytes: &[u8]) -> u64 {
+    // The last ones, of which the first ones may be some, to where they belong.
+    let behind = |first: u64, last: u64, width: usize| first | last << (8 * (bytes.len() - width));
+    if let Some(eight) = bytes.first_chunk() {
+        u64::from_le_bytes(*eight)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        behind(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into(), 4)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        behind(u16::from_le_bytes(*first).into(), u16::from_le_bytes(*last).into(), 2)
+    } else {
+        bytes.first().copied().unwrap_or(0).into()
+    }
+}
+
+/// The inverse of [`number`].
+#[inline(always)]
+fn put_number(number: u64, bytes: &mut [u8]) {
+    let [a, b, c, d, ..] = number.to_le_bytes();
+    let count = bytes.len();
+    let last = |width: usize| number >> (8 * (count - width));
+    if let Some(eight) = bytes.first_chunk_mut() {
+        *eight = number.to_le_bytes();
+    } else if count >= 4 {
+        let [e, f, g, h, ..] = last(4).to_le_bytes();
+        bytes.first_chunk_mut().into_iter().for_each(|first| *first = [a, b, c, d]);
+        bytes.last_chunk_mut().into_iter().for_each(|last| *last = [e, f, g, h]);
+    } else if count >= 2 {
+        let [e, f, ..] = last(2).to_le_bytes();
+        bytes.first_chunk_mut().into_iter().for_each(|first| *first = [a, b]);
+        bytes.last_chunk_mut().into_iter().for_each(|last| *last = [e, f]);
+    } else if let Some(one) = bytes.first_mut() {
+        *one = a;
+    }
 }
 
 /// Narrows bytes into a run of elements that begins at any bit, and leaves the other
@@ -144,10 +168,9 @@ fn narrow_run_of<const BITS: u32, const TRUTH: bool>(
     let mut begun = ordered(destination[first].into()) & ((1 << shift) - 1);
     let before = usize::try_from(shift).unwrap_or(0);
     for values in bytes.chunks(8) {
-        let eight = values.first_chunk().copied().unwrap_or_else(|| up_to_eight(values));
-        let all = begun | narrow::<BITS, TRUTH>(eight) << shift;
+        let all = begun | narrow::<BITS, TRUTH>(number(values).to_le_bytes()) << shift;
         let whole = (before + values.len() * BITS as usize) / 8;
-        destination[first..first + whole].copy_from_slice(&ordered(all).to_le_bytes()[..whole]);
+        put_number(ordered(all), &mut destination[first..first + whole]);
         (first, begun) = (first + whole, all >> (8 * whole));
     }
     let behind = (before + bytes.len() * BITS as usize) % 8;

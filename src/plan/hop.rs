@@ -85,6 +85,9 @@ const MAX_WORD: u64 = 128;
 const NEAR: u64 = 256;
 const BESIDE: u64 = 128;
 
+/// And so many bits of rows that begin within bytes.
+const NEAR_BITS: u64 = 8 * 512;
+
 /// Runs of so many bits are long enough to be written on their own.
 const RUN: u64 = 8 * 512;
 
@@ -139,10 +142,10 @@ pub(super) fn data(
     best
 }
 
-/// What is compared of leaves: without their stages, if they have some, as elements are converted once, whether in one
+/// What is compared of leaves: without their stages, if these convert, as elements are converted once, whether in one
 /// pass or in two.
 fn kernels_alone(leaves: &[Leaf], ways: Ways) -> Cow<'_, [Leaf]> {
-    if ways == Ways::DIRECT { leaves.into() } else { without_stages(leaves).into() }
+    if ways.convert() { without_stages(leaves).into() } else { leaves.into() }
 }
 
 fn without_stages(leaves: &[Leaf]) -> Vec<Leaf> {
@@ -522,17 +525,22 @@ impl Passes {
             let Along { made, is_word, .. } = self.along[i];
             if !is_word {
                 let so_far = std::mem::replace(&mut tile[i], 1);
-                let others = self.scratch_bits(&tile)?;
+                let is_in_row = self.of_bits.is_some_and(|(_, loops)| i < loops);
+                let others = self.scratch_bits(&tile, !is_in_row)?;
                 tile[i] = so_far.max(share(made, most.min(room / others), line));
             }
             Some(())
         };
-        // All of a row, if it is not long.
-        let row = self.of_bits.map_or(self.near..self.near + 1, |(_, loops)| 0..loops);
-        let mut near = NEAR;
-        for i in row {
-            grow(i, near)?;
-            near /= self.along[i].made.min(near);
+        match self.of_bits {
+            // All of a row, if it is not long.
+            Some((_, loops)) => {
+                let mut near = NEAR_BITS / u64::from(self.bits);
+                for i in 0..loops {
+                    grow(i, near)?;
+                    near /= self.along[i].made.min(near);
+                }
+            }
+            None => grow(self.near, NEAR)?,
         }
         grow(self.beside, BESIDE)?;
         for i in 0..self.along.len() {
@@ -541,12 +549,12 @@ impl Passes {
         Some(tile)
     }
 
-    /// How much scratch memory a tile of so many takes, in bits.
-    fn scratch_bits(&self, tile: &[u64]) -> Option<u64> {
+    /// How much scratch memory a tile of so many takes, in bits: with rows of whole lines, or as if they followed each other.
+    fn scratch_bits(&self, tile: &[u64], of_lines: bool) -> Option<u64> {
         let mut bits = u64::from(self.bits);
         for (i, (along, &size)) in self.along.iter().zip(tile).enumerate() {
             bits = bits.checked_mul(if along.is_word { along.made } else { size })?;
-            if self.is_row(i) {
+            if of_lines && self.is_row(i) {
                 bits = bits.checked_next_multiple_of(LINE_BITS)?;
             }
         }

@@ -331,6 +331,12 @@ impl Ways {
         [Ways { destination: Way::Direct, ..self }, Ways { source: Way::Direct, ..self }]
     }
 
+    /// Whether a side has numbers of another type.
+    pub(super) fn convert(self) -> bool {
+        let converts = |way| matches!(way, Way::Staged { op: BlockOp::Convert { .. }, .. });
+        converts(self.source) || converts(self.destination)
+    }
+
     /// A nest as kernels see it.
     fn nest(self, nest: &Nest) -> Option<Nest> {
         let Ways { source, destination } = self;
