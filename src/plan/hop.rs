@@ -505,13 +505,12 @@ impl Passes {
         })
     }
 
-    /// Only what begins at bytes, and goes up on both sides.
+    /// Only what begins at a byte, and goes up on both sides.
     fn checked(self) -> Option<Passes> {
-        let goes_up = |stride: u64| stride.cast_signed() > 0 && stride.is_multiple_of(8);
+        let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
         let words = self.along.iter().filter(|a| !a.is_word);
-        let are_on_bytes = (self.source | self.destination).is_multiple_of(8)
-            && words.map(|a| a.all).all(|l| goes_up(l.source) && goes_up(l.destination));
-        are_on_bytes.then_some(self)
+        let begins_at_byte = (self.source | self.destination).is_multiple_of(8);
+        (begins_at_byte && words.map(|a| a.all).all(|l| goes_up(&l))).then_some(self)
     }
 
     /// How many of each of the loops are done at a time, through so much scratch memory.
@@ -559,6 +558,11 @@ impl Passes {
             }
         }
         Some(bits)
+    }
+
+    /// Whether bits are copied from this side, or to it.
+    fn is_of_bits(&self, side: Which) -> bool {
+        self.of_bits.is_some_and(|(of_bits, _)| of_bits == side)
     }
 
     /// Whether the loops up to this one are a row that has lines of its own.
@@ -637,6 +641,14 @@ impl Passes {
         if scratch_bytes > HOP_BYTES {
             return None;
         }
+        // Tiles begin at bytes, but where bits are copied.
+        for side in [Which::Source, Which::Destination] {
+            let start = [source, destination][usize::from(side == Which::Destination)];
+            let mut places = loops.iter().map(|l| side.stride(l)).chain([start]);
+            if !self.is_of_bits(side) && !places.all(|at| at.is_multiple_of(8)) {
+                return None;
+            }
+        }
         loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
         let nest = |loops| Nest { source: 0, destination: 0, loops };
         let is_first = self.bits == elements.destination_bits;
@@ -659,7 +671,7 @@ impl Passes {
         };
         let [ways_into, ways_out_of] = ways.of_passes();
         let pass = |side, loops, ways: Ways, elements: &Elements| {
-            if self.of_bits.is_some_and(|(of_bits, _)| of_bits == side) {
+            if self.is_of_bits(side) {
                 choose::copies_of_bits(nest(loops), elements)
             } else {
                 ways.staged(choose::data(nest(loops), elements)?, elements.stores)
