@@ -31,7 +31,7 @@ const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
 const RUN_OF_STAGE: u64 = 8_000;
 /// And more of one that begins within a byte.
-const RUN_WITHIN_BYTES: u64 = 20_000;
+const RUN_WITHIN_BYTES: u64 = 4_000;
 /// A run that is transposed, beside its bytes.
 const RUN: u64 = 250;
 /// A word of a matrix that is narrower than a vector.
