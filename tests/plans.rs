@@ -328,6 +328,53 @@ fn packed_rows() {
     Case::new(&one("T(1024)(128)(8,1)"), &one("")).check_all();
 }
 
+/// Rows of packed host arrays that begin within bytes, whichever dimension follows which in the image; and that they are
+/// moved in runs of bits if they are long.
+#[test]
+fn rows_that_begin_within_bytes() {
+    let tiles = [
+        ("s4", 4, "(8,128)(8,1)"),
+        ("f4e2m1fn", 4, "(64,128)(8,1)"),
+        ("u2", 2, "(16,128)(16,1)"),
+        ("pred", 1, "(32,128)(32,1)"),
+    ];
+    let arrays = [
+        ("40,1001", &["1,0", "0,1"][..]),
+        ("130,63", &["1,0", "0,1"]),
+        ("77,9", &["1,0", "0,1"]),
+        ("9,33,65", &["2,1,0", "2,0,1", "1,0,2", "0,1,2"]),
+        ("3,130,31", &["2,1,0", "1,2,0", "0,2,1"]),
+        ("20,3,9,7", &["3,2,1,0", "0,1,3,2"]),
+    ];
+    let mut copied = Vec::new();
+    for (element_type, bits, tiles) in tiles {
+        for (bounds, orders) in arrays {
+            let at =
+                |layout: &str| shape(&format!("{element_type}[{bounds}]{{{layout}E({bits})}}"));
+            let row_major: Vec<String> =
+                (0..bounds.split(',').count()).rev().map(|d| d.to_string()).collect();
+            let host = at(&format!("{}:", row_major.join(",")));
+            for order in orders {
+                let image = at(&format!("{order}:T{tiles}"));
+                for case in [Case::new(&host, &image), Case::new(&image, &host)] {
+                    case.check_all();
+                    let explanation = Plan::between(&case.from, &case.to).unwrap().explain();
+                    if explanation.to_string().contains("copy-bits") {
+                        copied.push(format!("{bits} {bounds} {order}"));
+                    }
+                }
+            }
+        }
+    }
+    for (bits, bounds, order) in
+        [(4, "40,1001", "1,0"), (4, "40,1001", "0,1"), (2, "40,1001", "1,0"), (1, "40,1001", "1,0")]
+    {
+        let array = format!("{bits} {bounds} {order}");
+        let both = copied.iter().filter(|copied| **copied == array).count();
+        assert!(both >= 2, "{array}: {copied:?}");
+    }
+}
+
 #[test]
 fn blocks_shorter_than_a_vector_are_called_slow() {
     let is_slow = |case: Case| {

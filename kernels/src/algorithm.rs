@@ -305,8 +305,20 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             Conversion::S8ToS32 => convert_words_entry!(DeinterleaveConvert, S8ToS32, 4),
             _ => return None,
         },
-        Op::CopyBits { clears_rest: false } => I::entry::<CopyBits<false>>(),
-        Op::CopyBits { clears_rest: true } => I::entry::<CopyBits<true>>(),
+        Op::CopyBits { bits, from_most_first, to_most_first, clears_rest } => {
+            match (bits, from_most_first, to_most_first, clears_rest) {
+                (1 | 2 | 4, false, false, false) => I::entry::<CopyBits<1, false, false, false>>(),
+                (1 | 2 | 4, false, false, true) => I::entry::<CopyBits<1, false, false, true>>(),
+                // Into memory where rows have bytes of their own, and out of it.
+                (1, true, false, true) => I::entry::<CopyBits<1, true, false, true>>(),
+                (2, true, false, true) => I::entry::<CopyBits<2, true, false, true>>(),
+                (4, true, false, true) => I::entry::<CopyBits<4, true, false, true>>(),
+                (1, false, true, false) => I::entry::<CopyBits<1, false, true, false>>(),
+                (2, false, true, false) => I::entry::<CopyBits<2, false, true, false>>(),
+                (4, false, true, false) => I::entry::<CopyBits<4, false, true, false>>(),
+                _ => return None,
+            }
+        }
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
         Op::Reverse { bits: 4 } => I::entry::<Reverse<4>>(),

@@ -72,9 +72,14 @@ pub enum BlockOp {
         /// Width of an element.
         bits: u32,
     },
-    /// One run of bits to one run of bits, which may begin, and end, within a byte: of elements below a byte, the first
-    /// of which is in the least significant bits.
+    /// One run of elements below a byte to one run of such, each of which may begin, and end, within a byte.
     CopyBits {
+        /// Width of an element.
+        bits: u32,
+        /// The source has the first element of a byte in its most significant bits.
+        from_most_first: bool,
+        /// The destination has.
+        to_most_first: bool,
         /// The other bits of the last byte become zeros, instead of staying as they are.
         clears_rest: bool,
     },
@@ -225,7 +230,10 @@ impl fmt::Display for BlockOp {
             }
             BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
-            BlockOp::CopyBits { .. } => f.write_str("copy-bits"),
+            BlockOp::CopyBits { bits, from_most_first, to_most_first, .. } => {
+                let reverse = if from_most_first == to_most_first { "" } else { "-reverse" };
+                write!(f, "copy-bits{reverse}{bits}")
+            }
             BlockOp::Convert { conversion } => f.write_str(&named(conversion)),
             BlockOp::ConvertInterleave { conversion } => {
                 let width = conversion.widths().1;

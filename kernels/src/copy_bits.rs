@@ -2,31 +2,42 @@
 //! their number of elements.
 //!
 //! All runs of a strip begin at the same bit of a byte. So the whole bytes of the destination are those of the source
-//! and the ones behind them, shifted against each other by as many bits throughout.
+//! and the ones behind them, shifted against each other by as many bits throughout. Where one side counts its elements
+//! from the most significant bits on, so do the shifts, if it is the source, and then their order is changed.
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::algorithm::Algorithm;
+use super::bits::reversed;
+use super::packed::reverse_in_bytes;
 use super::scalar;
 use super::vector::Vector;
 use super::{Place, Strip};
 
-/// [`BlockOp::CopyBits`](super::BlockOp::CopyBits).
-pub(super) struct CopyBits<const CLEARS: bool>;
+/// [`BlockOp::CopyBits`](super::BlockOp::CopyBits), of elements of `BITS` bits where a side counts them from the most
+/// significant ones on: the source if `FROM_MOST`, the destination if `TO_MOST`.
+pub(super) struct CopyBits<
+    const BITS: u32,
+    const FROM_MOST: bool,
+    const TO_MOST: bool,
+    const CLEARS: bool,
+>;
 
-impl<const CLEARS: bool> Algorithm for CopyBits<CLEARS> {
+impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: bool> Algorithm
+    for CopyBits<BITS, FROM_MOST, TO_MOST, CLEARS>
+{
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: the run of a block.
             let Some((run, source, destination)) =
-                // SAFETY: the run of a block.
-                (unsafe { ends::<CLEARS>(strip, source, destination) })
+                (unsafe { Self::ends(strip, source, destination) })
             else {
                 continue;
             };
             for at in 0..run.bytes {
                 // SAFETY: one of the whole bytes.
-                unsafe { byte(run, source.wrapping_add(at), destination.wrapping_add(at)) };
+                unsafe { Self::byte(run, source.wrapping_add(at), destination.wrapping_add(at)) };
             }
         }
     }
@@ -39,23 +50,25 @@ impl<const CLEARS: bool> Algorithm for CopyBits<CLEARS> {
         destination: *mut u8,
     ) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            // SAFETY: the run of a block.
             let Some((run, source, destination)) =
-                // SAFETY: the run of a block.
-                (unsafe { ends::<CLEARS>(strip, source, destination) })
+                (unsafe { Self::ends(strip, source, destination) })
             else {
                 continue;
             };
             // SAFETY: its whole bytes; the CPU has `V`.
             unsafe {
                 match run.shift {
+                    0 if FROM_MOST || TO_MOST => Self::shifted::<V, 0, 8>(run, source, destination),
                     0 => scalar::run(source, destination, run.bytes),
-                    1 => shifted::<V, 1, 7>(run, source, destination),
-                    2 => shifted::<V, 2, 6>(run, source, destination),
-                    3 => shifted::<V, 3, 5>(run, source, destination),
-                    4 => shifted::<V, 4, 4>(run, source, destination),
-                    5 => shifted::<V, 5, 3>(run, source, destination),
-                    6 => shifted::<V, 6, 2>(run, source, destination),
-                    _ => shifted::<V, 7, 1>(run, source, destination),
+                    4 => Self::shifted::<V, 4, 4>(run, source, destination),
+                    2 if BITS <= 2 => Self::shifted::<V, 2, 6>(run, source, destination),
+                    6 if BITS <= 2 => Self::shifted::<V, 6, 2>(run, source, destination),
+                    1 if BITS <= 1 => Self::shifted::<V, 1, 7>(run, source, destination),
+                    3 if BITS <= 1 => Self::shifted::<V, 3, 5>(run, source, destination),
+                    5 if BITS <= 1 => Self::shifted::<V, 5, 3>(run, source, destination),
+                    7 if BITS <= 1 => Self::shifted::<V, 7, 1>(run, source, destination),
+                    _ => {}
                 }
             }
         }
@@ -69,146 +82,164 @@ struct Whole {
     bytes: usize,
 }
 
-/// Copies the bits of a run before its first whole byte in the destination, and behind the last one: what is between
-/// them, and where that begins on both sides. `None` if there is nothing.
-///
-/// # Safety
-///
-/// The bytes that have a bit of the run can be read, and be written.
-#[inline(always)]
-unsafe fn ends<const CLEARS: bool>(
-    strip: &Strip,
-    source: *const u8,
-    destination: *mut u8,
-) -> Option<(Whole, *const u8, *mut u8)> {
-    let (mut from, to) = (usize::from(strip.source_bit), usize::from(strip.destination_bit));
-    let (mut source, mut destination, mut left) = (source, destination, strip.columns);
-    if to > 0 && left > 0 {
-        let count = left.min(8 - to);
-        // SAFETY: they are in the first byte of the destination, and in the first two of the source, or in one.
-        unsafe { few_bits::<false>((source, from), (destination, to), count) };
-        (left, from) = (left - count, from + count);
-        source = source.wrapping_add(from / 8);
-        destination = destination.wrapping_add(1);
-        from %= 8;
-    }
-    let bytes = left / 8;
-    if !left.is_multiple_of(8) {
-        let last = ((source.wrapping_add(bytes), from), (destination.wrapping_add(bytes), 0));
-        // SAFETY: they are in the last byte of the destination, and in the last two of the source, or in one.
-        unsafe { few_bits::<CLEARS>(last.0, last.1, left % 8) };
-    }
-    (bytes > 0).then_some((Whole { shift: from, bytes }, source, destination))
-}
-
-/// Copies up to 8 bits, which are in one byte of the destination, whose other ones are cleared or stay.
-///
-/// # Safety
-///
-/// The bytes of the source that have one of these bits can be read, and the byte of the destination be read and written.
-#[inline(always)]
-unsafe fn few_bits<const CLEARS: bool>(
-    (source, from): (*const u8, usize),
-    (destination, to): (*mut u8, usize),
-    count: usize,
-) {
-    // SAFETY: the first bit is in it.
-    let mut bits = u32::from(unsafe { source.read() });
-    if from + count > 8 {
-        // SAFETY: the last bit is in it.
-        bits |= u32::from(unsafe { source.wrapping_add(1).read() }) << 8;
-    }
-    let mask = ((1_u32 << count) - 1) << to;
-    let kept = if CLEARS {
-        0
-    } else {
-        // SAFETY: by the contract of this function.
-        u32::from(unsafe { destination.read() }) & !mask
-    };
-    let [byte, ..] = (kept | bits >> from << to & mask).to_le_bytes();
-    // SAFETY: as above.
-    unsafe { destination.write(byte) };
-}
-
-/// A whole byte of the destination.
-///
-/// # Safety
-///
-/// The bytes of the source that have one of its bits can be read, and it be written.
-#[inline(always)]
-unsafe fn byte(run: Whole, source: *const u8, destination: *mut u8) {
-    // SAFETY: all of its bits.
-    unsafe { few_bits::<true>((source, run.shift), (destination, 0), 8) };
-}
-
-/// The whole bytes of a run: of each the less significant bits are the `8 - BY` more significant ones of a byte of the
-/// source, and the others, which are `BY`, those of the next one.
-///
-/// # Safety
-///
-/// They can be written, and as many bytes of the source read, and one more. The CPU has `V`.
-#[inline(always)]
-unsafe fn shifted<V: Vector, const BY: i32, const REST: i32>(
-    run: Whole,
-    source: *const u8,
-    destination: *mut u8,
-) {
-    // SAFETY: as many bytes as are asked for; what `V` needs is all that its halves do.
-    match run.bytes {
-        bytes if bytes >= V::BYTES => {
-            // SAFETY: as above.
-            unsafe { shifted_vectors::<V, BY, REST>(bytes, source, destination) }
+impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: bool>
+    CopyBits<BITS, FROM_MOST, TO_MOST, CLEARS>
+{
+    /// Copies the bits of a run before its first whole byte in the destination, and behind the last one: what is between
+    /// them, and where that begins on both sides. `None` if there is nothing.
+    ///
+    /// # Safety
+    ///
+    /// The bytes that have a bit of the run can be read, and be written.
+    #[inline(always)]
+    unsafe fn ends(
+        strip: &Strip,
+        source: *const u8,
+        destination: *mut u8,
+    ) -> Option<(Whole, *const u8, *mut u8)> {
+        let (mut from, to) = (usize::from(strip.source_bit), usize::from(strip.destination_bit));
+        let (mut source, mut destination, mut left) = (source, destination, strip.columns);
+        if to > 0 && left > 0 {
+            let count = left.min(8 - to);
+            // SAFETY: they are in the first byte of the destination, and in the first two of the source, or in one.
+            unsafe { Self::few_bits((source, from), (destination, to), count, false) };
+            (left, from) = (left - count, from + count);
+            source = source.wrapping_add(from / 8);
+            destination = destination.wrapping_add(1);
+            from %= 8;
         }
-        bytes if bytes >= V::Half::BYTES => {
-            // SAFETY: as above.
-            unsafe { shifted_vectors::<V::Half, BY, REST>(bytes, source, destination) }
+        let bytes = left / 8;
+        if !left.is_multiple_of(8) {
+            let last = ((source.wrapping_add(bytes), from), (destination.wrapping_add(bytes), 0));
+            // SAFETY: they are in the last byte of the destination, and in the last two of the source, or in one.
+            unsafe { Self::few_bits(last.0, last.1, left % 8, CLEARS) };
         }
-        bytes if bytes >= <V::Half as Vector>::Half::BYTES => {
-            type Quarter<V> = <<V as Vector>::Half as Vector>::Half;
-            // SAFETY: as above.
-            unsafe { shifted_vectors::<Quarter<V>, BY, REST>(bytes, source, destination) }
+        (bytes > 0).then_some((Whole { shift: from, bytes }, source, destination))
+    }
+
+    /// Copies up to 8 bits, which are in one byte of the destination, whose other ones are cleared or stay.
+    ///
+    /// # Safety
+    ///
+    /// The bytes of the source that have one of these bits can be read, and the byte of the destination be read and
+    /// written.
+    #[inline(always)]
+    unsafe fn few_bits(
+        (source, from): (*const u8, usize),
+        (destination, to): (*mut u8, usize),
+        count: usize,
+        clears: bool,
+    ) {
+        let ordered = |bytes: u64, most: bool| if most { reversed(bytes, BITS) } else { bytes };
+        // SAFETY: the first bit is in it.
+        let mut bits = u64::from(unsafe { source.read() });
+        if from + count > 8 {
+            // SAFETY: the last bit is in it.
+            bits |= u64::from(unsafe { source.wrapping_add(1).read() }) << 8;
         }
-        bytes => {
-            for at in 0..bytes {
-                // SAFETY: one of the whole bytes.
-                unsafe { byte(run, source.wrapping_add(at), destination.wrapping_add(at)) };
+        let mask = ((1_u64 << count) - 1) << to;
+        let kept = if clears {
+            0
+        } else {
+            // SAFETY: by the contract of this function.
+            ordered(unsafe { destination.read() }.into(), TO_MOST) & !mask
+        };
+        let bits = ordered(bits, FROM_MOST) >> from << to & mask;
+        let [byte, ..] = ordered(kept | bits, TO_MOST).to_le_bytes();
+        // SAFETY: as above.
+        unsafe { destination.write(byte) };
+    }
+
+    /// A whole byte of the destination.
+    ///
+    /// # Safety
+    ///
+    /// The bytes of the source that have one of its bits can be read, and it be written.
+    #[inline(always)]
+    unsafe fn byte(run: Whole, source: *const u8, destination: *mut u8) {
+        // SAFETY: all of its bits.
+        unsafe { Self::few_bits((source, run.shift), (destination, 0), 8, true) };
+    }
+
+    /// The whole bytes of a run: of each the first bits are the last `8 - BY` ones of a byte of the source, and the others,
+    /// which are `BY`, the first ones of the next.
+    ///
+    /// # Safety
+    ///
+    /// They can be written, and as many bytes of the source read, and one more if `BY` is not 0. The CPU has `V`.
+    #[inline(always)]
+    unsafe fn shifted<V: Vector, const BY: i32, const REST: i32>(
+        run: Whole,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        type Quarter<V> = <<V as Vector>::Half as Vector>::Half;
+        match run.bytes {
+            bytes if bytes >= V::BYTES => {
+                // SAFETY: by the contract of this function.
+                unsafe { Self::shifted_vectors::<V, BY, REST>(bytes, source, destination) }
+            }
+            bytes if bytes >= V::Half::BYTES => {
+                // SAFETY: as above; what `V` needs is all that its half does.
+                unsafe { Self::shifted_vectors::<V::Half, BY, REST>(bytes, source, destination) }
+            }
+            bytes if bytes >= <V::Half as Vector>::Half::BYTES => {
+                // SAFETY: as above.
+                unsafe { Self::shifted_vectors::<Quarter<V>, BY, REST>(bytes, source, destination) }
+            }
+            bytes => {
+                for at in 0..bytes {
+                    // SAFETY: one of the whole bytes.
+                    unsafe {
+                        Self::byte(run, source.wrapping_add(at), destination.wrapping_add(at));
+                    }
+                }
             }
         }
     }
-}
 
-/// The same of a vector of bytes at least: the last one ends where they do, and writes some a second time.
-///
-/// # Safety
-///
-/// As [`shifted`].
-#[inline(always)]
-unsafe fn shifted_vectors<V: Vector, const BY: i32, const REST: i32>(
-    bytes: usize,
-    source: *const u8,
-    destination: *mut u8,
-) {
-    // SAFETY: the CPU has `V`.
-    let mask = unsafe { V::splat(0xff >> BY) };
-    // SAFETY: as above.
-    let others = unsafe { V::splat(!(0xff >> BY)) };
-    let vector = |at: usize| {
-        // SAFETY: so many bytes are left.
-        let these = unsafe { V::load(source.wrapping_add(at)) };
-        // SAFETY: and one more.
-        let next = unsafe { V::load(source.wrapping_add(at + 1)) };
-        // What a shift brings from the byte beside it, a vector has in 16 bits.
-        let (low, high) = (these.shr::<BY>().and(mask), next.shl::<REST>());
-        let all = low.or(high.and(others));
-        // SAFETY: so many bytes are left.
-        unsafe { all.store(destination.wrapping_add(at)) };
-    };
-    let mut at = 0;
-    while at + V::BYTES <= bytes {
-        vector(at);
-        at += V::BYTES;
-    }
-    if at < bytes {
-        vector(bytes - V::BYTES);
+    /// The same of a vector of bytes at least: the last one ends where they do, and writes some a second time.
+    ///
+    /// # Safety
+    ///
+    /// As [`shifted`](Self::shifted).
+    #[inline(always)]
+    unsafe fn shifted_vectors<V: Vector, const BY: i32, const REST: i32>(
+        bytes: usize,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // A vector shifts 16 bits, and what comes from the byte beside is not wanted.
+        let first_bits: u8 = if FROM_MOST { 0xff << BY } else { 0xff >> BY };
+        // SAFETY: the CPU has `V`.
+        let [first, others] = [first_bits, !first_bits].map(|mask| unsafe { V::splat(mask) });
+        let vector = |at: usize| {
+            // SAFETY: so many bytes are left.
+            let mut made = unsafe { V::load(source.wrapping_add(at)) };
+            if BY > 0 {
+                // SAFETY: and one more.
+                let next = unsafe { V::load(source.wrapping_add(at + 1)) };
+                let (these, next) = if FROM_MOST {
+                    (made.shl::<BY>(), next.shr::<REST>())
+                } else {
+                    (made.shr::<BY>(), next.shl::<REST>())
+                };
+                made = these.and(first).or(next.and(others));
+            }
+            if FROM_MOST || TO_MOST {
+                // SAFETY: the CPU has `V`.
+                made = unsafe { reverse_in_bytes::<V, BITS>(made) };
+            }
+            // SAFETY: so many bytes are left.
+            unsafe { made.store(destination.wrapping_add(at)) };
+        };
+        let mut at = 0;
+        while at + V::BYTES <= bytes {
+            vector(at);
+            at += V::BYTES;
+        }
+        if at < bytes {
+            vector(bytes - V::BYTES);
+        }
     }
 }

@@ -199,8 +199,8 @@ pub struct Strip {
     pub tail_rows: usize,
     /// The byte that a fill writes.
     pub fill: u8,
-    /// Of a copy of bits, whose columns are bits: which one of a byte its runs begin with in the source, from the least
-    /// significant one on.
+    /// Of a copy of bits, whose columns are bits: which one of a byte its runs begin with in the source, in the order that
+    /// this has.
     pub source_bit: u8,
     /// And in the destination.
     pub destination_bit: u8,

@@ -397,7 +397,7 @@ impl<const BITS: u32> Algorithm for Reverse<BITS> {
 ///
 /// The CPU has `V`.
 #[inline(always)]
-unsafe fn reverse_in_bytes<V: Vector, const BITS: u32>(bytes: V) -> V {
+pub(super) unsafe fn reverse_in_bytes<V: Vector, const BITS: u32>(bytes: V) -> V {
     // SAFETY: by the contract of this function.
     let halves = unsafe { V::splat(0x0f) };
     let x = bytes.and(halves).shl::<4>().or(bytes.shr::<4>().and(halves));

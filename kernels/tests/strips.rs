@@ -3,6 +3,9 @@
 
 #![allow(unsafe_code, reason = "calls of kernels")]
 
+use std::ops::Range;
+
+use relayout_kernels::bits::{get, ordered, set};
 use relayout_kernels::{BlockOp, Conversion, Core, Place, Run, Strip, Tier, fence, kernel};
 use relayout_testing::{Buffer, noise};
 
@@ -1578,6 +1581,70 @@ fn rows_in_lines_are_the_same() {
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("rows in lines {number}"), op, strip, places);
         }
+    }
+}
+
+/// Runs of bits, which may share the bytes at their ends, and of which each bit is where one by one would have put it.
+#[test]
+fn runs_of_bits_are_the_same() {
+    let mut random = Random(23);
+    for number in 0..1500 {
+        let columns = match random.below(4) {
+            0 => 1 + random.below(20),
+            1 => 1 + random.below(100),
+            _ => 1 + random.below(900),
+        };
+        let bits: u32 = random.pick(&[1, 2, 4]);
+        let width = u8::try_from(bits).unwrap();
+        let (from_most_first, to_most_first, clears_rest) = random.pick(&[
+            (false, false, false),
+            (false, false, true),
+            (true, false, true),
+            (false, true, false),
+        ]);
+        let columns = columns * usize::try_from(bits).unwrap();
+        let bit = |random: &mut Random| u8::try_from(random.below(8)).unwrap() / width * width;
+        let (source_bit, destination_bit) = (bit(&mut random), bit(&mut random));
+        let destination_bit = if clears_rest { 0 } else { destination_bit };
+        let counts = [1 + random.below(3), 1 + random.below(5)];
+        // Those in which no other bits of a byte are touched may share it.
+        let bytes = columns.div_ceil(8);
+        let [source_line, source_step] = random.nest(bytes, 1, counts);
+        let [destination_line, destination_step] = random.nest(bytes, 1, counts);
+        let strip = Strip {
+            lines: counts[0],
+            source_line,
+            destination_line,
+            blocks: counts[1],
+            source_step,
+            destination_step,
+            rows: 1,
+            columns,
+            source_bit,
+            destination_bit,
+            ..Strip::default()
+        };
+        let op = BlockOp::CopyBits { bits, from_most_first, to_most_first, clears_rest };
+        let places = [random.below(64), random.below(64)];
+        check(&mut random, &format!("runs of bits {number}"), op, strip, places);
+
+        let one = Strip { lines: 1, blocks: 1, ..strip };
+        let length = |range: Range<i128>| usize::try_from(range.end).unwrap();
+        let source = noise(length(one.source_range(op).unwrap()) as u64, number);
+        let mut made = noise(length(one.destination_range(op).unwrap()) as u64, number + 1);
+        let mut expected = made.clone();
+        if clears_rest {
+            *expected.last_mut().unwrap() = 0;
+        }
+        for i in (0..u64::try_from(columns).unwrap()).step_by(width.into()) {
+            let at = |first: u8, most_first| ordered(u64::from(first) + i, bits, most_first);
+            let value = get(&source, at(source_bit, from_most_first), bits);
+            set(&mut expected, at(destination_bit, to_most_first), bits, value);
+        }
+        let run = kernel(op, Tier::best(), false).unwrap();
+        // SAFETY: the buffers have the bytes of the strip, and the tier is one of this CPU.
+        unsafe { run(&one, &[], source.as_ptr(), made.as_mut_ptr()) };
+        assert_eq!(made, expected, "{one:?}");
     }
 }
 

@@ -24,6 +24,7 @@ use super::hop::Hop;
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
 use super::stores::Stores;
+use super::ways::MostFirst;
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -86,26 +87,45 @@ struct Block {
 pub(super) fn data(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
     // Where a block op would have to begin within a byte, in runs of bits if there are such, or bit by bit.
     leaves(nest.clone().canonical(), elements, block)
-        .or_else(|| copies_of_bits(nest.clone(), elements))
+        .or_else(|| copies_of_bits(nest.clone(), elements, MostFirst::default(), false))
         .or_else(|| data_on_bits(nest, elements))
 }
 
-/// Runs of elements below a byte that have these beside each other on both sides, wherever in bytes they begin.
-pub(super) fn copies_of_bits(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+/// Runs of elements below a byte that have these beside each other on both sides, wherever in bytes they begin; `apart` if
+/// each has bytes of its own in the destination, where they begin at such and what is in the last one besides is no matter.
+pub(super) fn copies_of_bits(
+    nest: Nest,
+    elements: &Elements,
+    order: MostFirst,
+    apart: bool,
+) -> Option<Vec<Leaf>> {
     let Nest { source, destination, mut loops } = nest.canonical();
-    let bits = u64::from(elements.source_bits);
+    let (width, bits) = (elements.source_bits, u64::from(elements.source_bits));
     if bits >= 8 || elements.source_bits != elements.destination_bits {
         return None;
     }
     let columns = take(&mut loops, |l| l.source == bits && l.destination == bits)?;
     let run = columns.extent.checked_mul(bits)?;
-    // What is cleared ends with a byte, which no other run has a part of.
-    let clears_rest = columns.is_padded()
-        && columns.full.checked_mul(bits)? == run.next_multiple_of(8)
-        && destination.is_multiple_of(8)
-        && loops.iter().all(|l| l.destination.is_multiple_of(8));
+    // Padding to the end of a byte is made with the run.
+    let fills_byte = elements.fill == 0
+        && columns.is_padded()
+        && columns.full.checked_mul(bits)? == run.next_multiple_of(8);
+    let is_on_bytes = |at: u64| at.is_multiple_of(8);
+    let clears_rest = apart
+        || fills_byte
+            && is_on_bytes(destination)
+            && loops.iter().all(|l| is_on_bytes(l.destination));
+    let op = BlockOp::CopyBits {
+        bits: width,
+        from_most_first: order.source,
+        to_most_first: order.destination,
+        clears_rest,
+    };
+    if !exists(op) {
+        return None;
+    }
     let mut inner = vec![columns.as_padding()];
-    if columns.is_padded() && !clears_rest {
+    if columns.is_padded() && !(fills_byte && clears_rest) {
         inner.clear();
         loops.push(columns);
     }
@@ -129,7 +149,7 @@ pub(super) fn copies_of_bits(nest: Nest, elements: &Elements) -> Option<Vec<Leaf
         columns: usize::try_from(run).ok()?,
         ..Strip::default()
     };
-    let (op, loops, stages) = (BlockOp::CopyBits { clears_rest }, extents(loops), Stages::default());
+    let (loops, stages) = (extents(loops), Stages::default());
     leaves.insert(0, Leaf { source, destination, loops, op, strip, stages, hop: None });
     Some(leaves)
 }

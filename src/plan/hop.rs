@@ -20,7 +20,7 @@ use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
 use super::stores::{LINE, LINE_BITS};
-use super::ways::Ways;
+use super::ways::{MostFirst, Ways};
 use crate::error::Side as Which;
 
 /// The two passes. Offsets are from where what they share begins in the source, in scratch
@@ -248,11 +248,13 @@ impl Which {
 pub(super) fn of_rows_within_bytes(
     nest: &Nest,
     elements: &Elements,
+    order: MostFirst,
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
     let nest = nest.clone().canonical();
     let leaves = |side, room| {
-        Passes::of_rows_within_bytes(side, &nest, elements)?.leaves(elements, Ways::DIRECT, room)
+        let passes = Passes::of_rows_within_bytes(side, &nest, elements, order)?;
+        passes.leaves(elements, Ways::DIRECT, room)
     };
     let sides = [Which::Source, Which::Destination];
     let both = [IN_L1, IN_L2].into_iter().flat_map(|room| sides.map(|side| (side, room)));
@@ -274,9 +276,18 @@ struct Passes {
     /// The first pass may read to here.
     source_end: u64,
     padding: Vec<Leaf>,
-    /// The side on which rows begin within bytes, which bits are copied from or to, and how many loops a row is, the first
-    /// ones: it has lines of its own in scratch memory.
-    of_bits: Option<(Which, usize)>,
+    /// What there is to know if bits are copied on one side.
+    of_bits: Option<OfBits>,
+}
+
+/// Rows that begin within bytes, and have lines of their own in scratch memory.
+#[derive(Clone, Copy)]
+struct OfBits {
+    side: Which,
+    /// The loops of a row, which are the first ones.
+    loops: usize,
+    /// Of both sides; the other one has the order that kernels know.
+    order: MostFirst,
 }
 
 /// Of so many, at most so many at a time, and about as many each time: whole lines of them, where there is room for one.
@@ -445,7 +456,17 @@ impl Passes {
     }
 
     /// Rows that begin within bytes on this side, each in lines of its own.
-    fn of_rows_within_bytes(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+    fn of_rows_within_bytes(
+        side: Which,
+        nest: &Nest,
+        elements: &Elements,
+        order: MostFirst,
+    ) -> Option<Passes> {
+        // What is copied is put in the order that kernels know.
+        let other_is_most_first = match side {
+            Which::Source => order.destination,
+            Which::Destination => order.source,
+        };
         let Elements { source_bits, destination_bits, .. } = *elements;
         let bits = u64::from(source_bits);
         let start = match side {
@@ -454,7 +475,8 @@ impl Passes {
         };
         let mut strides = strides_of(nest, side, bits).chain([start]);
         let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
-        if source_bits != destination_bits
+        if other_is_most_first
+            || source_bits != destination_bits
             || bits >= 8
             || strides.all(|stride| stride.is_multiple_of(8))
             || !nest.loops.iter().all(goes_up)
@@ -501,7 +523,7 @@ impl Passes {
             bits: source_bits,
             source_end: if are_at_words { elements.source_end } else { 1 },
             padding,
-            of_bits: Some((side, row.len())),
+            of_bits: Some(OfBits { side, loops: row.len(), order }),
         })
     }
 
@@ -524,7 +546,7 @@ impl Passes {
             let Along { made, is_word, .. } = self.along[i];
             if !is_word {
                 let so_far = std::mem::replace(&mut tile[i], 1);
-                let is_in_row = self.of_bits.is_some_and(|(_, loops)| i < loops);
+                let is_in_row = self.of_bits.is_some_and(|of_bits| i < of_bits.loops);
                 let others = self.scratch_bits(&tile, !is_in_row)?;
                 tile[i] = so_far.max(share(made, most.min(room / others), line));
             }
@@ -532,7 +554,7 @@ impl Passes {
         };
         match self.of_bits {
             // All of a row, if it is not long.
-            Some((_, loops)) => {
+            Some(OfBits { loops, .. }) => {
                 let mut near = NEAR_BITS / u64::from(self.bits);
                 for i in 0..loops {
                     grow(i, near)?;
@@ -562,12 +584,12 @@ impl Passes {
 
     /// Whether bits are copied from this side, or to it.
     fn is_of_bits(&self, side: Which) -> bool {
-        self.of_bits.is_some_and(|(of_bits, _)| of_bits == side)
+        self.of_bits.is_some_and(|of_bits| of_bits.side == side)
     }
 
     /// Whether the loops up to this one are a row that has lines of its own.
     fn is_row(&self, i: usize) -> bool {
-        self.of_bits.is_some_and(|(_, loops)| i + 1 == loops)
+        self.of_bits.is_some_and(|of_bits| i + 1 == of_bits.loops)
     }
 
     /// The kernels of all tiles, through so much scratch memory.
@@ -670,12 +692,12 @@ impl Passes {
             ..*elements
         };
         let [ways_into, ways_out_of] = ways.of_passes();
-        let pass = |side, loops, ways: Ways, elements: &Elements| {
-            if self.is_of_bits(side) {
-                choose::copies_of_bits(nest(loops), elements)
-            } else {
-                ways.staged(choose::data(nest(loops), elements)?, elements.stores)
+        let pass = |side, loops, ways: Ways, elements: &Elements| match self.of_bits {
+            Some(of_bits) if of_bits.side == side => {
+                let apart = side == Which::Source;
+                choose::copies_of_bits(nest(loops), elements, of_bits.order, apart)
             }
+            _ => ways.staged(choose::data(nest(loops), elements)?, elements.stores),
         };
         let hop = Hop {
             first: pass(Which::Source, first, ways_into, &into)?,

@@ -97,9 +97,8 @@ impl Nest {
         // Those on which it is a run.
         let runs = sides.into_iter().zip(widths.map(u64::from));
         let runs = runs.filter(|(step, bits)| step(&along) == *bits);
-        let fill_bytes = |extent: u64| {
-            runs.clone().all(|(_, bits)| extent.wrapping_mul(bits).is_multiple_of(8))
-        };
+        let fill_bytes =
+            |extent: u64| runs.clone().all(|(_, bits)| extent.wrapping_mul(bits).is_multiple_of(8));
         let extent = along.extent.checked_add(last.extent)?;
         let mut rest = both.loops.clone();
         rest.remove(i);

@@ -201,7 +201,7 @@ fn on_bits_of(op: BlockOp, strip: &Strip) -> Option<(Range<i128>, Range<i128>)> 
     };
     let (from, to) = match op {
         BlockOp::Bits { source_bits, destination_bits, .. } => (source_bits, destination_bits),
-        BlockOp::CopyBits { clears_rest } => {
+        BlockOp::CopyBits { clears_rest, .. } => {
             let runs = |whole: usize, step: usize, line: usize| {
                 let run = 0..i128::try_from(whole).ok()?;
                 along(along(run, strip.blocks, step)?, strip.lines, line)

@@ -107,11 +107,12 @@ pub(super) fn data(
             break;
         }
     }
-    if best.is_none() && !converts {
+    let leaves = match best {
+        Some((_, leaves)) => leaves,
+        None if converts => return None,
         // The ops on bits know any order.
-        return choose::data_on_bits(nest, elements);
-    }
-    let (_, leaves) = best?;
+        None => choose::data_on_bits(nest.clone(), elements)?,
+    };
     let passes = if !elements.are_few {
         None
     } else if converts {
@@ -144,14 +145,10 @@ fn packed_passes(
         (order.source <= ways.source.is_staged())
             && (order.destination <= ways.destination.is_staged())
     };
-    let of_bits = || {
-        let of_rows = hop::of_rows_within_bytes(nest, elements, direct);
-        [of_rows, hop::data(nest, elements, Ways::DIRECT, direct)]
-    };
-    let direct_passes = if order.is_least() { of_bits() } else { [None, None] };
-    let staged = staged.into_iter().filter(|&ways| knows_order(ways));
+    let of_rows = hop::of_rows_within_bytes(nest, elements, order, direct);
+    let staged = [Ways::DIRECT].into_iter().chain(staged).filter(|&ways| knows_order(ways));
     let staged = staged.map(|ways| staged_passes(nest, elements, ways, direct));
-    let all = direct_passes.into_iter().chain(staged).flatten();
+    let all = staged.chain([of_rows]).flatten();
     let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
     Some(all.min_by_key(|(cost, _)| *cost)?.1)
 }
