@@ -166,8 +166,8 @@ impl Destination<'_> {
     /// As bytes, for ops that read it.
     #[allow(unsafe_code, reason = "a program that reads its destination has one to read")]
     fn initialised(&mut self) -> &mut [u8] {
-        // SAFETY: a program with ops on bits, or behind whose kernels a stage narrows,
-        // does not `writes_all`, so `walk` got memory that is initialised. Scratch memory, the
+        // SAFETY: a program with ops on bits, or copies of bits, or behind whose kernels a stage
+        // narrows, does not `writes_all`, so `walk` got memory that is initialised. Scratch memory, the
         // destination of a first pass, always is.
         unsafe { written(self.0) }
     }
@@ -270,7 +270,8 @@ impl Buffers<'_> {
         // beyond scratch memory, which is there if a call works on it, or is the source or the
         // destination of a pass, as `program::reach_of_hop` saw; a `&` and a
         // `&mut` do not overlap, nor does scratch memory with either or with the
-        // other half of it; `run` was chosen for a `Tier`, which the CPU has.
+        // other half of it; `run` was chosen for a `Tier`, which the CPU has. A copy of bits
+        // reads the destination, which is initialised then, as `initialised` says.
         unsafe { run(strip, order, from, to) };
     }
 
@@ -410,12 +411,11 @@ impl BothSteps {
     /// Those of the runs that begin at the same bits of bytes, and where the first of them does, if the first of all does
     /// so at these bits.
     fn alike(self, source: u64, destination: u64) -> impl Iterator<Item = (u64, u64, BothSteps)> {
-        let apart = apart(self.source | self.destination);
-        (0..apart.min(self.count)).map(move |first| {
+        alike(self.count, self.source | self.destination).map(move |(first, count, apart)| {
             let at = |start: u64, step: u64| start.wrapping_add(wide(first).wrapping_mul(step));
             let longer = |step: u64| step.wrapping_mul(wide(apart));
             let steps = BothSteps {
-                count: (self.count - first).div_ceil(apart),
+                count,
                 source: longer(self.source),
                 destination: longer(self.destination),
             };
@@ -424,9 +424,11 @@ impl BothSteps {
     }
 }
 
-/// After so many steps of so many bits, the same bit of a byte is reached again.
-fn apart(step: u64) -> usize {
-    8 >> step.trailing_zeros().min(3)
+/// Of so many runs, so many bits from each other, those that begin at the same bit of a byte: the number of the first, how
+/// many they are, and how many steps they are from each other.
+fn alike(count: usize, step: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let apart = 8 >> step.trailing_zeros().min(3);
+    (0..apart.min(count)).map(move |first| (first, (count - first).div_ceil(apart), apart))
 }
 
 /// Which bit of its byte that of an array is.
@@ -471,9 +473,7 @@ impl Stage {
     /// All runs, of the array from this bit on.
     fn runs_from(&self, start: u64) -> impl Iterator<Item = StagedRuns> {
         let lots = |steps: Steps| {
-            let apart = apart(steps.array);
-            (0..apart.min(steps.count)).map(move |first| {
-                let count = (steps.count - first).div_ceil(apart);
+            alike(steps.count, steps.array).map(move |(first, count, apart)| {
                 let array = steps.array.wrapping_mul(wide(apart));
                 (first, Steps { count, array, scratch: steps.scratch.wrapping_mul(apart) })
             })

@@ -35,10 +35,8 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
             else {
                 continue;
             };
-            for at in 0..run.bytes {
-                // SAFETY: one of the whole bytes.
-                unsafe { Self::byte(run, source.wrapping_add(at), destination.wrapping_add(at)) };
-            }
+            // SAFETY: its whole bytes.
+            unsafe { Self::bytes(run, source, destination) };
         }
     }
 
@@ -68,7 +66,7 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
                     3 if BITS <= 1 => Self::shifted::<V, 3, 5>(run, source, destination),
                     5 if BITS <= 1 => Self::shifted::<V, 5, 3>(run, source, destination),
                     7 if BITS <= 1 => Self::shifted::<V, 7, 1>(run, source, destination),
-                    _ => {}
+                    _ => Self::bytes(run, source, destination),
                 }
             }
         }
@@ -150,15 +148,18 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
         unsafe { destination.write(byte) };
     }
 
-    /// A whole byte of the destination.
+    /// Whole bytes of the destination, one by one.
     ///
     /// # Safety
     ///
-    /// The bytes of the source that have one of its bits can be read, and it be written.
+    /// The bytes of the source that have one of their bits can be read, and they be written.
     #[inline(always)]
-    unsafe fn byte(run: Whole, source: *const u8, destination: *mut u8) {
-        // SAFETY: all of its bits.
-        unsafe { Self::few_bits((source, run.shift), (destination, 0), 8, true) };
+    unsafe fn bytes(run: Whole, source: *const u8, destination: *mut u8) {
+        for at in 0..run.bytes {
+            let to = (destination.wrapping_add(at), 0);
+            // SAFETY: all bits of one of them.
+            unsafe { Self::few_bits((source.wrapping_add(at), run.shift), to, 8, true) };
+        }
     }
 
     /// The whole bytes of a run: of each the first bits are the last `8 - BY` ones of a byte of the source, and the others,
@@ -187,13 +188,9 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
                 // SAFETY: as above.
                 unsafe { Self::shifted_vectors::<Quarter<V>, BY, REST>(bytes, source, destination) }
             }
-            bytes => {
-                for at in 0..bytes {
-                    // SAFETY: one of the whole bytes.
-                    unsafe {
-                        Self::byte(run, source.wrapping_add(at), destination.wrapping_add(at));
-                    }
-                }
+            _ => {
+                // SAFETY: as above.
+                unsafe { Self::bytes(run, source, destination) }
             }
         }
     }
@@ -209,37 +206,49 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
         source: *const u8,
         destination: *mut u8,
     ) {
-        // A vector shifts 16 bits, and what comes from the byte beside is not wanted.
-        let first_bits: u8 = if FROM_MOST { 0xff << BY } else { 0xff >> BY };
-        // SAFETY: the CPU has `V`.
-        let [first, others] = [first_bits, !first_bits].map(|mask| unsafe { V::splat(mask) });
-        let vector = |at: usize| {
-            // SAFETY: so many bytes are left.
-            let mut made = unsafe { V::load(source.wrapping_add(at)) };
-            if BY > 0 {
-                // SAFETY: and one more.
-                let next = unsafe { V::load(source.wrapping_add(at + 1)) };
-                let (these, next) = if FROM_MOST {
-                    (made.shl::<BY>(), next.shr::<REST>())
-                } else {
-                    (made.shr::<BY>(), next.shl::<REST>())
-                };
-                made = these.and(first).or(next.and(others));
-            }
-            if FROM_MOST || TO_MOST {
-                // SAFETY: the CPU has `V`.
-                made = unsafe { reverse_in_bytes::<V, BITS>(made) };
-            }
-            // SAFETY: so many bytes are left.
-            unsafe { made.store(destination.wrapping_add(at)) };
-        };
         let mut at = 0;
-        while at + V::BYTES <= bytes {
-            vector(at);
+        while at < bytes {
+            at = at.min(bytes - V::BYTES);
+            let (source, destination) = (source.wrapping_add(at), destination.wrapping_add(at));
+            // SAFETY: so many bytes are left.
+            unsafe { Self::vector::<V, BY, REST>(source, destination) };
             at += V::BYTES;
         }
-        if at < bytes {
-            vector(bytes - V::BYTES);
+    }
+
+    /// The same of one vector.
+    ///
+    /// # Safety
+    ///
+    /// As [`shifted`](Self::shifted).
+    #[inline(always)]
+    unsafe fn vector<V: Vector, const BY: i32, const REST: i32>(
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        // SAFETY: by the contract of this function.
+        let mut made = unsafe { V::load(source) };
+        if BY > 0 {
+            // SAFETY: as above, one byte more.
+            let next = unsafe { V::load(source.wrapping_add(1)) };
+            let (these, next) = if FROM_MOST {
+                (made.shl::<BY>(), next.shr::<REST>())
+            } else {
+                (made.shr::<BY>(), next.shl::<REST>())
+            };
+            // A vector shifts 16 bits, and what comes from the byte beside is not wanted.
+            let first_bits: u8 = if FROM_MOST { 0xff << BY } else { 0xff >> BY };
+            // SAFETY: the CPU has `V`.
+            let first = unsafe { V::splat(first_bits) };
+            // SAFETY: as above.
+            let others = unsafe { V::splat(!first_bits) };
+            made = these.and(first).or(next.and(others));
         }
+        if FROM_MOST || TO_MOST {
+            // SAFETY: the CPU has `V`.
+            made = unsafe { reverse_in_bytes::<V, BITS>(made) };
+        }
+        // SAFETY: by the contract of this function.
+        unsafe { made.store(destination) };
     }
 }

@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-/// Where the blocks of one kernel call are. All in bytes, but for counts. Steps and
+/// Where the blocks of one kernel call are. All in bytes, but for counts and bits. Steps and
 /// strides are modulo the size of an address: those of host arrays may be negative.
 ///
 /// Block b of line l starts at `source + l * source_line + b * source_step`, and

@@ -55,7 +55,7 @@ pub(super) struct Leaf {
     pub(super) loops: Vec<Loop>,
     pub(super) op: BlockOp,
     /// Of the ops on bits, `columns` elements whose strides are `row_stride` and
-    /// `column_stride`, in bits.
+    /// `column_stride`, in bits; of a copy of bits, lines and steps are in bits, too, as places are.
     pub(super) strip: Strip,
     /// Where the kernel works on scratch memory: what is done before and behind it.
     pub(super) stages: Stages,
@@ -85,14 +85,20 @@ struct Block {
 /// The kernels that carry out a nest of data. `None` where a number does not fit
 /// in this machine's words.
 pub(super) fn data(nest: Nest, elements: &Elements) -> Option<Vec<Leaf>> {
-    // Where a block op would have to begin within a byte, in runs of bits if there are such, or bit by bit.
-    leaves(nest.clone().canonical(), elements, block)
-        .or_else(|| copies_of_bits(nest.clone(), elements, MostFirst::default(), false))
-        .or_else(|| data_on_bits(nest, elements))
+    let on_bytes = leaves(nest.clone().canonical(), elements, block);
+    let is_of_bits = |leaf: &Leaf| matches!(leaf.op, BlockOp::Bits { .. });
+    match on_bytes {
+        Some(leaves) if !leaves.iter().any(is_of_bits) => Some(leaves),
+        // What begins or ends within a byte, in runs of bits if there are such, or bit by bit.
+        others => copies_of_bits(nest.clone(), elements, MostFirst::default(), false)
+            .or(others)
+            .or_else(|| data_on_bits(nest, elements)),
+    }
 }
 
 /// Runs of elements below a byte that have these beside each other on both sides, wherever in bytes they begin; `apart` if
-/// each has bytes of its own in the destination, where they begin at such and what is in the last one besides is no matter.
+/// each begins with a byte in the destination and has all bytes up to its end alone, where what is behind its elements is no
+/// matter.
 pub(super) fn copies_of_bits(
     nest: Nest,
     elements: &Elements,
@@ -106,26 +112,21 @@ pub(super) fn copies_of_bits(
     }
     let columns = take(&mut loops, |l| l.source == bits && l.destination == bits)?;
     let run = columns.extent.checked_mul(bits)?;
-    // Padding to the end of a byte is made with the run.
-    let fills_byte = elements.fill == 0
-        && columns.is_padded()
-        && columns.full.checked_mul(bits)? == run.next_multiple_of(8);
-    let is_on_bytes = |at: u64| at.is_multiple_of(8);
-    let clears_rest = apart
-        || fills_byte
-            && is_on_bytes(destination)
-            && loops.iter().all(|l| is_on_bytes(l.destination));
     let op = BlockOp::CopyBits {
         bits: width,
         from_most_first: order.source,
         to_most_first: order.destination,
-        clears_rest,
+        clears_rest: apart,
     };
     if !exists(op) {
         return None;
     }
+    // Padding to the end of a byte is made with the run.
+    let is_made = apart
+        && elements.fill == 0
+        && columns.full.checked_mul(bits)? <= run.checked_next_multiple_of(8)?;
     let mut inner = vec![columns.as_padding()];
-    if columns.is_padded() && !(fills_byte && clears_rest) {
+    if columns.is_padded() && !is_made {
         inner.clear();
         loops.push(columns);
     }

@@ -243,8 +243,8 @@ impl Which {
 }
 
 /// The kernels of two passes where rows of packed elements begin within bytes: one pass moves them to where each of them
-/// has lines of its own, or from there, which is quicker than to have a byte for each element. They are as quick as `direct`
-/// at least.
+/// has lines of its own, or from there, which is quicker than to have a byte for each element. `None` if `direct` is as
+/// quick.
 pub(super) fn of_rows_within_bytes(
     nest: &Nest,
     elements: &Elements,
@@ -256,10 +256,14 @@ pub(super) fn of_rows_within_bytes(
         let passes = Passes::of_rows_within_bytes(side, &nest, elements, order)?;
         passes.leaves(elements, Ways::DIRECT, room)
     };
-    let sides = [Which::Source, Which::Destination];
-    let both = [IN_L1, IN_L2].into_iter().flat_map(|room| sides.map(|side| (side, room)));
-    let leaves = both.into_iter().find_map(|(side, room)| leaves(side, room))?;
-    (cost(&leaves, elements.stores)? < cost(direct, elements.stores)?).then_some(leaves)
+    let in_room = |room| {
+        let both = [Which::Source, Which::Destination].into_iter();
+        let both = both.filter_map(|side| leaves(side, room));
+        both.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)))
+            .min_by_key(|(cost, _)| *cost)
+    };
+    let (least, leaves) = in_room(IN_L1).or_else(|| in_room(IN_L2))?;
+    (least < cost(direct, elements.stores)?).then_some(leaves)
 }
 
 /// A nest as two.
@@ -283,6 +287,7 @@ struct Passes {
 /// Rows that begin within bytes, and have lines of their own in scratch memory.
 #[derive(Clone, Copy)]
 struct OfBits {
+    /// Where they begin within bytes.
     side: Which,
     /// The loops of a row, which are the first ones.
     loops: usize,
@@ -309,7 +314,7 @@ struct Along {
     read: u64,
     made: u64,
     written: u64,
-    /// It is the elements of a word, which stay together.
+    /// It is the elements of a word, or a whole row of them, which stay together.
     is_word: bool,
 }
 
@@ -317,9 +322,7 @@ impl Along {
     fn words(all: Loop) -> Along {
         Along { all, read: all.extent, made: all.extent, written: all.extent, is_word: false }
     }
-}
 
-impl Along {
     /// A row that begins within bytes on a side. What it has of its last byte, kernels take for all of it: zeros that are
     /// written as padding then, or padding that is read.
     fn of_whole_bytes(side: Which, row: Loop, nest: &Nest, elements: &Elements) -> Option<Along> {
@@ -462,10 +465,10 @@ impl Passes {
         elements: &Elements,
         order: MostFirst,
     ) -> Option<Passes> {
-        // What is copied is put in the order that kernels know.
-        let other_is_most_first = match side {
-            Which::Source => order.destination,
-            Which::Destination => order.source,
+        // What is copied is put in the order that kernels know, and no padding beside it is written.
+        let is_right = match side {
+            Which::Source => !order.destination,
+            Which::Destination => !order.source && !nest.loops.iter().any(|l| l.is_padded()),
         };
         let Elements { source_bits, destination_bits, .. } = *elements;
         let bits = u64::from(source_bits);
@@ -475,7 +478,7 @@ impl Passes {
         };
         let mut strides = strides_of(nest, side, bits).chain([start]);
         let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
-        if other_is_most_first
+        if !is_right
             || source_bits != destination_bits
             || bits >= 8
             || strides.all(|stride| stride.is_multiple_of(8))
@@ -511,9 +514,10 @@ impl Passes {
             all[0] = Along::of_whole_bytes(side, first, nest, elements)?;
         }
         // Whole words can be read, whatever is there besides elements.
+        let word = strides_of(nest, Which::Source, bits).min()?;
         let are_at_words = strides_of(nest, Which::Source, bits)
             .chain([nest.source, elements.source_end])
-            .all(|at| at.is_multiple_of(choose::WORD_BITS));
+            .all(|at| at.is_multiple_of(word));
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
@@ -548,6 +552,8 @@ impl Passes {
                 let so_far = std::mem::replace(&mut tile[i], 1);
                 let is_in_row = self.of_bits.is_some_and(|of_bits| i < of_bits.loops);
                 let others = self.scratch_bits(&tile, !is_in_row)?;
+                // Parts of rows end with bytes, if not with lines.
+                let line = if is_in_row { line.max(u64::from(8 / self.bits)) } else { line };
                 tile[i] = so_far.max(share(made, most.min(room / others), line));
             }
             Some(())
@@ -575,7 +581,7 @@ impl Passes {
         let mut bits = u64::from(self.bits);
         for (i, (along, &size)) in self.along.iter().zip(tile).enumerate() {
             bits = bits.checked_mul(if along.is_word { along.made } else { size })?;
-            if of_lines && self.is_row(i) {
+            if of_lines && self.ends_row(i) {
                 bits = bits.checked_next_multiple_of(LINE_BITS)?;
             }
         }
@@ -587,8 +593,8 @@ impl Passes {
         self.of_bits.is_some_and(|of_bits| of_bits.side == side)
     }
 
-    /// Whether the loops up to this one are a row that has lines of its own.
-    fn is_row(&self, i: usize) -> bool {
+    /// Whether this loop is the last one of rows that have lines of their own.
+    fn ends_row(&self, i: usize) -> bool {
         self.of_bits.is_some_and(|of_bits| i + 1 == of_bits.loops)
     }
 
@@ -640,7 +646,7 @@ impl Passes {
                 let full = if made < all.full { all.full } else { written };
                 second.push(Loop { full, ..Loop::new(written, step, all.destination) });
                 step = step.checked_mul(made)?;
-                if self.is_row(i) {
+                if self.ends_row(i) {
                     step = step.checked_next_multiple_of(LINE_BITS)?;
                 }
                 continue;
@@ -654,7 +660,7 @@ impl Passes {
             first.push(Loop::new(size, all.source, step));
             second.push(Loop::new(size, step, all.destination));
             step = step.checked_mul(size)?;
-            if self.is_row(i) {
+            if self.ends_row(i) {
                 step = step.checked_next_multiple_of(LINE_BITS)?;
             }
         }

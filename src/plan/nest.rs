@@ -75,7 +75,8 @@ impl Nest {
 
     /// The one nest of this one and another, where that one is what a loop of this one would reach if it
     /// went on: the last tile, which is not whole, behind those that go on with each other in memory.
-    /// Runs of elements that fill bytes, of these widths on the two sides, stay apart from such that do not.
+    /// Runs of elements that fill bytes, of these widths on the two sides, stay apart from such that do not, unless there
+    /// are several which begin within bytes.
     pub(super) fn followed_by(&self, behind: &Nest, widths: [u32; 2]) -> Option<Nest> {
         let (mut both, behind) = (self.clone().canonical(), behind.clone().canonical());
         let goes_on = |l: &Loop| {
@@ -102,7 +103,7 @@ impl Nest {
         let extent = along.extent.checked_add(last.extent)?;
         let mut rest = both.loops.clone();
         rest.remove(i);
-        // Where rows begin within bytes, no run is moved as bytes.
+        // Where several begin within bytes, on one side, none is moved as bytes.
         let begin_at_bytes =
             runs.clone().all(|(step, _)| rest.iter().all(|l| step(l).is_multiple_of(8)));
         let parts_bytes = begin_at_bytes && fill_bytes(along.extent) && !fill_bytes(extent);
