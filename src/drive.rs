@@ -278,15 +278,16 @@ impl Buffers<'_> {
     /// Brings what a stage reads into scratch memory.
     fn bring(&mut self, stage: &Stage, source: u64) {
         let Some(run) = stage.run else { return };
-        for runs in stage.runs_from(source) {
+        // Not `for`, as what is flattened is one loop for compilers only from within.
+        stage.runs_from(source).for_each(|runs| {
             if let BlockOp::Widen { bits, most_first } = stage.op
                 && runs.head > 0
                 && let Some(scratch) = self.scratch.as_deref_mut()
             {
-                for (at, in_scratch) in runs.each() {
+                runs.each().for_each(|(at, in_scratch)| {
                     let bytes = &mut halves(scratch).0[in_scratch..in_scratch + runs.head];
                     bits::widen_run(self.source, at, bits, most_first, bytes);
-                }
+                });
             }
             // Of its last byte, a run may only have a part.
             let columns = runs.whole + runs.tail;
@@ -304,13 +305,13 @@ impl Buffers<'_> {
                 let (at, in_scratch) = runs.first_whole(stage);
                 self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
             }
-        }
+        });
     }
 
     /// Takes away what a kernel left in scratch memory.
     fn take_away(&mut self, stage: &Stage, destination: u64) {
         let Some(run) = stage.run else { return };
-        for runs in stage.runs_from(destination) {
+        stage.runs_from(destination).for_each(|runs| {
             if runs.whole > 0 {
                 let strip = Strip {
                     source_line: runs.blocks.scratch,
@@ -323,21 +324,21 @@ impl Buffers<'_> {
                 let (at, in_scratch) = runs.first_whole(stage);
                 self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
             }
-            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { continue };
+            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
             for (first, count) in [(0, runs.head), (runs.head + runs.whole, runs.tail)] {
                 if count == 0 {
                     continue;
                 }
-                for (at, in_scratch) in runs.each() {
+                runs.each().for_each(|(at, in_scratch)| {
                     let in_scratch = in_scratch + first;
                     let bytes = &halves(scratch).1[in_scratch..in_scratch + count];
                     let destination = self.destination.initialised();
                     let at = at.wrapping_add(stage.bits_of(first));
                     bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
-                }
+                });
             }
-        }
+        });
     }
 
     /// Runs of bits, in a strip whose steps are in bits: those that begin at the same bits of bytes in one call.
