@@ -278,8 +278,7 @@ impl Buffers<'_> {
     /// Brings what a stage reads into scratch memory.
     fn bring(&mut self, stage: &Stage, source: u64) {
         let Some(run) = stage.run else { return };
-        // Not `for`, as what is flattened is one loop for compilers only from within.
-        stage.runs_from(source).for_each(|runs| {
+        stage.for_runs(source, |runs| {
             if let BlockOp::Widen { bits, most_first } = stage.op
                 && runs.head > 0
                 && let Some(scratch) = self.scratch.as_deref_mut()
@@ -302,8 +301,9 @@ impl Buffers<'_> {
                     next: stage.run_bytes(),
                     ..stage.strip(&runs)
                 };
-                let (at, in_scratch) = runs.first_whole(stage);
-                self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
+                for (at, in_scratch) in runs.whole_of_lines(stage) {
+                    self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
+                }
             }
         });
     }
@@ -311,7 +311,7 @@ impl Buffers<'_> {
     /// Takes away what a kernel left in scratch memory.
     fn take_away(&mut self, stage: &Stage, destination: u64) {
         let Some(run) = stage.run else { return };
-        stage.runs_from(destination).for_each(|runs| {
+        stage.for_runs(destination, |runs| {
             if runs.whole > 0 {
                 let strip = Strip {
                     source_line: runs.blocks.scratch,
@@ -321,8 +321,10 @@ impl Buffers<'_> {
                     columns: runs.whole,
                     ..stage.strip(&runs)
                 };
-                let (at, in_scratch) = runs.first_whole(stage);
-                self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
+                for (at, in_scratch) in runs.whole_of_lines(stage) {
+                    let in_scratch = At::DestinationScratch(in_scratch);
+                    self.kernel(run, &strip, &[], in_scratch, At::Array(at));
+                }
             }
             let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
             let Some(scratch) = self.scratch.as_deref_mut() else { return };
@@ -445,6 +447,7 @@ struct StagedRuns {
     /// Where the first one begins: the bit in the array, and the byte in scratch memory.
     at: u64,
     in_scratch: usize,
+    lines: Steps,
     blocks: Steps,
     rows: Steps,
     /// Elements of each run before its first whole byte of the array, in its whole bytes, and behind these.
@@ -456,43 +459,48 @@ struct StagedRuns {
 impl StagedRuns {
     /// Where each of them begins.
     fn each(&self) -> impl Iterator<Item = (u64, usize)> {
-        let &StagedRuns { at, in_scratch, blocks, rows, .. } = self;
-        (0..blocks.count).flat_map(move |block| {
-            let (at, in_scratch) = blocks.step(at, in_scratch, block);
-            (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
+        let &StagedRuns { at, in_scratch, lines, blocks, rows, .. } = self;
+        (0..lines.count).flat_map(move |line| {
+            let (at, in_scratch) = lines.step(at, in_scratch, line);
+            (0..blocks.count).flat_map(move |block| {
+                let (at, in_scratch) = blocks.step(at, in_scratch, block);
+                (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
+            })
         })
     }
 
-    /// Where the whole bytes of the first one begin.
-    fn first_whole(&self, stage: &Stage) -> (u64, usize) {
+    /// Where the whole bytes of the first one of each line begin.
+    fn whole_of_lines(&self, stage: &Stage) -> impl Iterator<Item = (u64, usize)> {
         let in_scratch = self.in_scratch + self.head * stage.scratch_width;
-        (self.at.wrapping_add(stage.bits_of(self.head)), in_scratch)
+        let at = self.at.wrapping_add(stage.bits_of(self.head));
+        let lines = self.lines;
+        (0..lines.count).map(move |line| lines.step(at, in_scratch, line))
     }
 }
 
 impl Stage {
-    /// All runs, of the array from this bit on.
-    fn runs_from(&self, start: u64) -> impl Iterator<Item = StagedRuns> {
+    /// Does something with all runs, of the array from this bit on.
+    fn for_runs(&self, start: u64, mut with: impl FnMut(StagedRuns)) {
+        let (lines, blocks, rows) = (self.lines, self.blocks, self.rows);
         let lots = |steps: Steps| {
             alike(steps.count, steps.array).map(move |(first, count, apart)| {
                 let array = steps.array.wrapping_mul(wide(apart));
                 (first, Steps { count, array, scratch: steps.scratch.wrapping_mul(apart) })
             })
         };
-        let (lines, blocks, rows) = (self.lines, self.blocks, self.rows);
-        (0..lines.count).flat_map(move |line| {
+        for (line, of_lines) in lots(lines) {
             let (at, in_scratch) = lines.step(start, 0, line);
-            lots(blocks).flat_map(move |(block, of_blocks)| {
+            for (block, of_blocks) in lots(blocks) {
                 let (at, in_scratch) = blocks.step(at, in_scratch, block);
-                lots(rows).map(move |(row, of_rows)| {
+                for (row, of_rows) in lots(rows) {
                     let (at, in_scratch) = rows.step(at, in_scratch, row);
-                    self.runs(at, in_scratch, of_blocks, of_rows)
-                })
-            })
-        })
+                    with(self.runs((at, in_scratch), [of_lines, of_blocks, of_rows]));
+                }
+            }
+        }
     }
 
-    fn runs(&self, at: u64, in_scratch: usize, blocks: Steps, rows: Steps) -> StagedRuns {
+    fn runs(&self, (at, in_scratch): (u64, usize), steps: [Steps; 3]) -> StagedRuns {
         let (head, tail) = match self.op {
             BlockOp::Widen { bits, .. } | BlockOp::Narrow { bits, .. } => {
                 let in_byte = 8 / bits;
@@ -506,7 +514,8 @@ impl Stage {
             _ => (0, 0),
         };
         let whole = self.elements - head - tail;
-        StagedRuns { at, in_scratch, blocks, rows, head, whole, tail }
+        let [lines, blocks, rows] = steps;
+        StagedRuns { at, in_scratch, lines, blocks, rows, head, whole, tail }
     }
 
     /// So many elements of the array.

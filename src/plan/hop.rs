@@ -252,18 +252,38 @@ pub(super) fn of_rows_within_bytes(
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
     let nest = nest.clone().canonical();
-    let leaves = |side, room| {
-        let passes = Passes::of_rows_within_bytes(side, &nest, elements, order)?;
-        passes.leaves(elements, Ways::DIRECT, room)
+    let leaves = |side: Which, nest: &Nest| {
+        let passes = Passes::of_rows_within_bytes(side, nest, elements, order)?;
+        passes.leaves(elements, Ways::DIRECT, IN_L1)
     };
-    let in_room = |room| {
-        let both = [Which::Source, Which::Destination].into_iter();
-        let both = both.filter_map(|side| leaves(side, room));
-        both.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)))
-            .min_by_key(|(cost, _)| *cost)
+    let of_side = |side| {
+        leaves(side, &nest).or_else(|| {
+            let [lines, rest] = in_long_rows(side, &nest, elements.source_bits.into())?;
+            Some([leaves(side, &lines)?, leaves(side, &rest)?].concat())
+        })
     };
-    let (least, leaves) = in_room(IN_L1).or_else(|| in_room(IN_L2))?;
+    let both = [Which::Source, Which::Destination].into_iter().filter_map(of_side);
+    let both = both.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
+    let (least, leaves) = both.min_by_key(|(cost, _)| *cost)?;
     (least < cost(direct, elements.stores)?).then_some(leaves)
+}
+
+/// A nest whose rows are too long for scratch memory on a side as two: of whole lines, which can be cut, and of the rest of
+/// each row.
+fn in_long_rows(side: Which, nest: &Nest, bits: u64) -> Option<[Nest; 2]> {
+    let i = nest.loops.iter().position(|l| side.stride(l) == bits)?;
+    let (row, part) = (nest.loops[i], NEAR_BITS / bits);
+    // Half of what is done at a time is left, or more.
+    let of_lines = row.extent.checked_sub(part / 2)? / part * part;
+    if of_lines == 0 {
+        return None;
+    }
+    let (mut lines, mut rest) = (nest.clone(), nest.clone());
+    lines.loops[i] = Loop { extent: of_lines, full: of_lines, ..row };
+    rest.loops[i] = Loop { extent: row.extent - of_lines, full: row.full - of_lines, ..row };
+    rest.source = rest.source.wrapping_add(of_lines.wrapping_mul(row.source));
+    rest.destination = rest.destination.wrapping_add(of_lines.wrapping_mul(row.destination));
+    Some([lines, rest])
 }
 
 /// A nest as two.
@@ -498,8 +518,9 @@ impl Passes {
         others.sort_by_key(|l| side.stride(l));
         // Words stay as they are, with the padding within them.
         let is_word = |l: &Loop| side.other().stride(l) == bits;
-        let has_ends = row.len() == 1;
-        if if has_ends { is_word(&first) } else { !step.is_multiple_of(8) } {
+        let is_row_of_lines = !first.is_padded() && step.is_multiple_of(LINE_BITS);
+        let has_ends = row.len() == 1 && !is_row_of_lines;
+        if row.len() == 1 && is_word(&first) || !has_ends && !step.is_multiple_of(8) {
             return None;
         }
         let whole = |&(i, l): &(usize, &Loop)| has_ends && i == 0 || is_word(l);
