@@ -54,19 +54,28 @@ impl<const BITS: u32, const FROM_MOST: bool, const TO_MOST: bool, const CLEARS: 
             else {
                 continue;
             };
-            // SAFETY: its whole bytes; the CPU has `V`.
-            unsafe {
-                match run.shift {
-                    0 if FROM_MOST || TO_MOST => Self::shifted::<V, 0, 8>(run, source, destination),
-                    0 => scalar::run(source, destination, run.bytes),
-                    4 => Self::shifted::<V, 4, 4>(run, source, destination),
-                    2 if BITS <= 2 => Self::shifted::<V, 2, 6>(run, source, destination),
-                    6 if BITS <= 2 => Self::shifted::<V, 6, 2>(run, source, destination),
-                    1 if BITS <= 1 => Self::shifted::<V, 1, 7>(run, source, destination),
-                    3 if BITS <= 1 => Self::shifted::<V, 3, 5>(run, source, destination),
-                    5 if BITS <= 1 => Self::shifted::<V, 5, 3>(run, source, destination),
-                    7 if BITS <= 1 => Self::shifted::<V, 7, 1>(run, source, destination),
-                    _ => Self::bytes(run, source, destination),
+            macro_rules! shifted {
+                ($by:literal) => {
+                    // SAFETY: its whole bytes; the CPU has `V`.
+                    unsafe { Self::shifted::<V, $by, { 8 - $by }>(run, source, destination) }
+                };
+            }
+            match run.shift {
+                0 if FROM_MOST || TO_MOST => shifted!(0),
+                0 => {
+                    // SAFETY: its whole bytes.
+                    unsafe { scalar::run(source, destination, run.bytes) }
+                }
+                4 => shifted!(4),
+                2 if BITS <= 2 => shifted!(2),
+                6 if BITS <= 2 => shifted!(6),
+                1 if BITS <= 1 => shifted!(1),
+                3 if BITS <= 1 => shifted!(3),
+                5 if BITS <= 1 => shifted!(5),
+                7 if BITS <= 1 => shifted!(7),
+                _ => {
+                    // SAFETY: as above.
+                    unsafe { Self::bytes(run, source, destination) }
                 }
             }
         }
