@@ -103,7 +103,8 @@ fn widen_run_of<const BITS: u32>(source: &[u8], at: u64, most_first: bool, bytes
     }
 }
 
-/// The first eight bytes as a number, or those that there are, the first one its least significant byte: not by a copy of so many, which would be a call.
+/// The first eight bytes as a number, or those that there are, the first one its least significant byte: not by a copy of
+/// so many, which would be a call.
 #[inline(always)]
 fn number(bytes: &[u8]) -> u64 {
     // The last ones, of which the first ones may be some, to where they belong.

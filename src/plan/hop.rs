@@ -562,8 +562,8 @@ impl Passes {
 
     /// How many of each of the loops are done at a time, through so much scratch memory.
     fn tile(&self, room: usize) -> Option<Vec<u64>> {
-        let words: u64 = self.along.iter().filter(|a| a.is_word).map(|a| a.made).product();
-        let element = u64::from(self.bits).checked_mul(words.max(1))?;
+        let mut words = self.along.iter().filter(|a| a.is_word).map(|a| a.made);
+        let element = words.try_fold(u64::from(self.bits), u64::checked_mul)?.max(1);
         let room = u64::try_from(room).ok()? * 8;
         let line = if LINE_BITS.is_multiple_of(element) { LINE_BITS / element } else { 1 };
         let mut tile = vec![1; self.along.len()];
