@@ -149,6 +149,37 @@ fn packed_arrays_of_short_rows_are_right() {
     }
 }
 
+/// Padding behind packed rows that begin within bytes is what it is behind the same elements in a byte each.
+#[test]
+fn padding_of_packed_rows_is_that_of_others() {
+    for (text, bits) in [
+        ("s4[20,1001]{1,0:T(8,128)(8,1)E(4)}", 4),
+        ("s4[20,1001]{0,1:T(64,128)(8,1)E(4)}", 4),
+        ("u2[20,333]{1,0:T(16,128)(16,1)E(2)}", 2),
+        ("pred[5,9,131]{2,0,1:T(32,128)(32,1)E(1)}", 1),
+    ] {
+        let shape = shape(text);
+        let count = shape.bounds().unwrap().iter().product::<u64>();
+        let elements: Vec<u8> =
+            noise(count, 3).into_iter().map(|byte| byte & ((1 << bits) - 1)).collect();
+        let mut packed = vec![0; (elements.len() * bits).div_ceil(8)];
+        for (i, element) in elements.iter().enumerate() {
+            packed[i * bits / 8] |= element << (i * bits % 8);
+        }
+        for padding in [Padding::Zero, Padding::Byte(0x5a), Padding::Keep] {
+            let builder = PlanBuilder::new().padding(padding);
+            let of_bytes = builder.pack(&shape).unwrap();
+            let host = Host::dense().packed(BitOrder::LeastFirst);
+            let of_packed = builder.host(host).pack(&shape).unwrap();
+            let image = vec![0xc3; usize::try_from(of_bytes.destination_bytes()).unwrap()];
+            let [mut made, mut expected] = [image.clone(), image];
+            of_packed.run(&packed, &mut made).unwrap();
+            of_bytes.run(&elements, &mut expected).unwrap();
+            assert!(made == expected, "{padding:?} {}", of_packed.explain());
+        }
+    }
+}
+
 /// Rows of a TPU's words are turned as they are read or written, in either bit order: not in memory
 /// before or behind that.
 #[test]
