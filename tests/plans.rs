@@ -361,7 +361,7 @@ fn rows_that_begin_within_bytes() {
                     case.check_all();
                     let explanation = Plan::between(&case.from, &case.to).unwrap().explain();
                     if explanation.to_string().contains("copy-bits") {
-                        copied.push(format!("{bits} {bounds} {order}"));
+                        copied.push(format!("{element_type} {bounds} {order}"));
                     }
                 }
             }
@@ -380,12 +380,13 @@ fn rows_that_begin_within_bytes() {
         Case::new(&from, &to).check_all();
         Case::new(&to, &from).check_all();
     }
-    for (bits, bounds, order) in
-        [(4, "40,1001", "1,0"), (4, "40,1001", "0,1"), (2, "40,1001", "1,0"), (1, "40,1001", "1,0")]
-    {
-        let array = format!("{bits} {bounds} {order}");
-        let both = copied.iter().filter(|copied| **copied == array).count();
-        assert!(both >= 2, "{array}: {copied:?}");
+    // Packing and unpacking.
+    for array in ["s4 40,1001 1,0", "s4 40,1001 0,1", "u2 40,1001 1,0", "pred 40,1001 1,0"] {
+        assert_eq!(
+            copied.iter().filter(|copied| *copied == array).count(),
+            2,
+            "{array}: {copied:?}"
+        );
     }
 }
 

@@ -125,31 +125,17 @@ pub(super) fn copies_of_bits(
     let is_made = apart
         && elements.fill == 0
         && columns.full.checked_mul(bits)? <= run.checked_next_multiple_of(8)?;
-    let mut inner = vec![columns.as_padding()];
-    if columns.is_padded() && !is_made {
-        inner.clear();
-        loops.push(columns);
-    }
-    let mut leaves = paddings(&loops, &inner, destination, (bits, elements.fill))?;
-    if inner.is_empty() {
-        loops.pop();
-    }
+    let (mut outer, mut inner) = (loops.clone(), Vec::new());
+    let of_columns = if is_made || !columns.is_padded() { &mut inner } else { &mut outer };
+    of_columns.push(columns);
+    let inner: Vec<Loop> = inner.into_iter().map(Loop::as_padding).collect();
+    let mut leaves = paddings(&outer, &inner, destination, (bits, elements.fill))?;
     loops.retain(|l| l.extent > 1);
     // From one to the next in memory.
     let (blocks, lines) = (loops.pop(), loops.pop());
-    let [blocks, lines] = [blocks, lines].map(|l| l.unwrap_or(Loop::new(1, 0, 0)));
+    let columns = usize::try_from(run).ok()?;
     let in_bits = |stride: u64| signed(stride.cast_signed());
-    let strip = Strip {
-        lines: usize::try_from(lines.extent).ok()?,
-        source_line: in_bits(lines.source)?,
-        destination_line: in_bits(lines.destination)?,
-        blocks: usize::try_from(blocks.extent).ok()?,
-        source_step: in_bits(blocks.source)?,
-        destination_step: in_bits(blocks.destination)?,
-        rows: 1,
-        columns: usize::try_from(run).ok()?,
-        ..Strip::default()
-    };
+    let strip = Strip { columns, ..strip_in(in_bits, blocks, lines)? };
     let (loops, stages) = (extents(loops), Stages::default());
     leaves.insert(0, Leaf { source, destination, loops, op, strip, stages, hop: None });
     Some(leaves)
@@ -985,6 +971,15 @@ fn take_min(loops: &mut Vec<Loop>, what: impl Fn(&Loop) -> u64) -> Option<Loop> 
 /// A strip of one element in each block, the blocks along one loop and the lines
 /// along another.
 fn strip_of(along: Option<Loop>, lines: Option<Loop>) -> Option<Strip> {
+    strip_in(step, along, lines)
+}
+
+/// The same, whose steps are counted so.
+fn strip_in(
+    step: impl Fn(u64) -> Option<usize>,
+    along: Option<Loop>,
+    lines: Option<Loop>,
+) -> Option<Strip> {
     let once = Loop::new(1, 0, 0);
     let (along, lines) = (along.unwrap_or(once), lines.unwrap_or(once));
     Some(Strip {

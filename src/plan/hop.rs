@@ -227,18 +227,20 @@ impl Which {
         }
     }
 
-    fn stride(self, l: &Loop) -> u64 {
+    /// What this side has.
+    fn of<T>(self, source: T, destination: T) -> T {
         match self {
-            Which::Source => l.source,
-            Which::Destination => l.destination,
+            Which::Source => source,
+            Which::Destination => destination,
         }
     }
 
+    fn stride(self, l: &Loop) -> u64 {
+        self.of(l.source, l.destination)
+    }
+
     fn bits(self, elements: &Elements) -> u32 {
-        match self {
-            Which::Source => elements.source_bits,
-            Which::Destination => elements.destination_bits,
-        }
+        self.of(elements.source_bits, elements.destination_bits)
     }
 }
 
@@ -492,10 +494,7 @@ impl Passes {
         };
         let Elements { source_bits, destination_bits, .. } = *elements;
         let bits = u64::from(source_bits);
-        let start = match side {
-            Which::Source => nest.source,
-            Which::Destination => nest.destination,
-        };
+        let start = side.of(nest.source, nest.destination);
         let mut strides = strides_of(nest, side, bits).chain([start]);
         let goes_up = |l: &Loop| l.source.cast_signed() > 0 && l.destination.cast_signed() > 0;
         if !is_right
@@ -599,24 +598,24 @@ impl Passes {
 
     /// How much scratch memory a tile of so many takes, in bits: with rows of whole lines, or as if they followed each other.
     fn scratch_bits(&self, tile: &[u64], of_lines: bool) -> Option<u64> {
-        let mut bits = u64::from(self.bits);
-        for (i, (along, &size)) in self.along.iter().zip(tile).enumerate() {
-            bits = bits.checked_mul(if along.is_word { along.made } else { size })?;
-            if of_lines && self.ends_row(i) {
-                bits = bits.checked_next_multiple_of(LINE_BITS)?;
-            }
-        }
-        Some(bits)
+        let all = self.along.iter().zip(tile).enumerate();
+        all.into_iter().try_fold(u64::from(self.bits), |bits, (i, (along, &size))| {
+            let count = if along.is_word { along.made } else { size };
+            self.step_behind(i, bits, count, of_lines)
+        })
+    }
+
+    /// From one to the next of what so many steps of a loop make in scratch memory, in bits: lines, if it ends a row that
+    /// has lines of its own.
+    fn step_behind(&self, i: usize, step: u64, count: u64, of_lines: bool) -> Option<u64> {
+        let bits = step.checked_mul(count)?;
+        let ends_row = self.of_bits.is_some_and(|of_bits| i + 1 == of_bits.loops);
+        if of_lines && ends_row { bits.checked_next_multiple_of(LINE_BITS) } else { Some(bits) }
     }
 
     /// Whether bits are copied from this side, or to it.
     fn is_of_bits(&self, side: Which) -> bool {
         self.of_bits.is_some_and(|of_bits| of_bits.side == side)
-    }
-
-    /// Whether this loop is the last one of rows that have lines of their own.
-    fn ends_row(&self, i: usize) -> bool {
-        self.of_bits.is_some_and(|of_bits| i + 1 == of_bits.loops)
     }
 
     /// The kernels of all tiles, through so much scratch memory.
@@ -666,10 +665,7 @@ impl Passes {
                 first.push(Loop { full, ..Loop::new(read, all.source, step) });
                 let full = if made < all.full { all.full } else { written };
                 second.push(Loop { full, ..Loop::new(written, step, all.destination) });
-                step = step.checked_mul(made)?;
-                if self.ends_row(i) {
-                    step = step.checked_next_multiple_of(LINE_BITS)?;
-                }
+                step = self.step_behind(i, step, made, true)?;
                 continue;
             }
             source = source.wrapping_add(start.wrapping_mul(all.source));
@@ -680,10 +676,7 @@ impl Passes {
             }
             first.push(Loop::new(size, all.source, step));
             second.push(Loop::new(size, step, all.destination));
-            step = step.checked_mul(size)?;
-            if self.ends_row(i) {
-                step = step.checked_next_multiple_of(LINE_BITS)?;
-            }
+            step = self.step_behind(i, step, size, true)?;
         }
         let scratch_bytes =
             usize::try_from(step.div_ceil(8)).ok()?.checked_next_multiple_of(LINE)?;
@@ -692,7 +685,7 @@ impl Passes {
         }
         // Tiles begin at bytes, but where bits are copied.
         for side in [Which::Source, Which::Destination] {
-            let start = [source, destination][usize::from(side == Which::Destination)];
+            let start = side.of(source, destination);
             let mut places = loops.iter().map(|l| side.stride(l)).chain([start]);
             if !self.is_of_bits(side) && !places.all(|at| at.is_multiple_of(8)) {
                 return None;

@@ -298,7 +298,7 @@ pub(super) fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
     scaled(bits.cast_unsigned(), array, seen)
 }
 
-/// Runs of fewer bits that begin within bytes are as quick as widened elements.
+/// Runs of fewer bits that begin within bytes are taken to be as slow as elements that are widened and moved one by one.
 const LEAST_RUN_BITS: usize = 8 * 16;
 
 fn slowness(leaf: &Leaf, tier: Tier) -> usize {
