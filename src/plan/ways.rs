@@ -145,11 +145,16 @@ fn packed_passes(
         (order.source <= ways.source.is_staged())
             && (order.destination <= ways.destination.is_staged())
     };
-    let of_rows = hop::of_rows_within_bytes(nest, elements, order, direct);
+    let with_cost = |leaves: Vec<Leaf>| Some((cost(&leaves, elements.stores)?, leaves));
+    let mut of_rows = hop::of_rows_within_bytes(nest, elements, order, direct).and_then(with_cost);
+    // Nothing else is looked at, which takes time, where these are much quicker.
+    let direct_cost = cost(direct, elements.stores)?;
+    if let Some((_, leaves)) = of_rows.take_if(|(cost, _)| *cost < direct_cost / 2) {
+        return Some(leaves);
+    }
     let staged = [Ways::DIRECT].into_iter().chain(staged).filter(|&ways| knows_order(ways));
     let staged = staged.map(|ways| staged_passes(nest, elements, ways, direct));
-    let all = staged.chain([of_rows]).flatten();
-    let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
+    let all = staged.flatten().filter_map(with_cost).chain(of_rows);
     Some(all.min_by_key(|(cost, _)| *cost)?.1)
 }
 
