@@ -270,6 +270,22 @@ pub(super) fn of_rows_within_bytes(
     (least < cost(direct, elements.stores)?).then_some(leaves)
 }
 
+/// The kernels of two passes with memory between them that has elements in the order of a side which is staged: one pass
+/// only brings them there, or takes them away.
+pub(super) fn in_order_of_stage(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+) -> Option<Vec<Leaf>> {
+    let side = match (ways.source.is_staged(), ways.destination.is_staged()) {
+        (true, false) => Which::Source,
+        (false, true) => Which::Destination,
+        _ => return None,
+    };
+    let nest = nest.clone().canonical();
+    Passes::in_order(side, &nest, elements)?.leaves(elements, ways, IN_L2)
+}
+
 /// A nest whose rows are too long for scratch memory on a side as two: of whole lines, which can be cut, and of the rest of
 /// each row.
 fn in_long_rows(side: Which, nest: &Nest, bits: u64) -> Option<[Nest; 2]> {
@@ -431,6 +447,36 @@ impl Passes {
             bits: side.other().bits(elements),
             source_end,
             padding: words.padding,
+            of_bits: None,
+        }
+        .checked()
+    }
+
+    /// Elements in the order of this side, which one pass only brings there or takes away.
+    fn in_order(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let fill = (elements.destination_bits.into(), elements.fill);
+        let (mut along, padding, source_end);
+        if let Some(words) = Words::of(side.other(), nest, elements) {
+            along = vec![Along { is_word: true, ..Along::words(words.word) }];
+            along.extend(words.others.into_iter().map(Along::words));
+            padding = words.padding;
+            source_end = if words.are_readable { elements.source_end } else { 1 };
+        } else {
+            padding = paddings(&nest.loops, &[], nest.destination, fill)?;
+            let data = nest.loops.iter().filter(|l| l.extent > 1);
+            along = data.map(|l| Along::words(Loop { full: l.extent, ..*l })).collect();
+            source_end = 1;
+        }
+        along.sort_by_key(|a| side.stride(&a.all));
+        Passes {
+            source: nest.source,
+            destination: nest.destination,
+            near: least(&along, side)?,
+            beside: least(&along, side.other())?,
+            along,
+            bits: side.other().bits(elements),
+            source_end,
+            padding,
             of_bits: None,
         }
         .checked()

@@ -15,6 +15,7 @@ use relayout_kernels::{BlockOp, Conversion, Core, Run, Runs, Strip};
 
 use super::along::Along;
 use super::choose::{self, Leaf};
+use super::nest::Loop;
 use super::stores::{LINE, LINE_BITS, Stores};
 use super::ways::{Way, Ways, in_array, scaled};
 
@@ -90,8 +91,12 @@ pub(super) fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
         let source = ways.source.fits(leaf.source_scratch()?.scratch_bytes);
         Some(source && ways.destination.fits(leaf.destination_scratch()?.scratch_bytes))
     };
-    if matches!(leaf.op, BlockOp::Transpose { .. }) {
-        leaf.join_lines(ways)?;
+    match leaf.op {
+        BlockOp::Transpose { .. } => leaf.join_lines(ways)?,
+        BlockOp::InterleaveColumns { .. } | BlockOp::DeinterleaveColumns { .. } => {
+            leaf.join_runs(ways)?;
+        }
+        _ => {}
     }
     let least = |along: Along| (along, along.least(&leaf));
     // From the outermost on, each down to the largest number that fits, or the least.
@@ -135,11 +140,11 @@ pub(super) fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
 }
 
 /// How runs lie in scratch memory: each row at a multiple of 64 bytes, short ones as in the array if there is
-/// nothing between them.
+/// nothing between them, or nothing that takes more room than that and may not be brought with them.
 struct Scratch {
     /// Whether the blocks of a line are one run in every row.
     joined: bool,
-    /// Whether the rows of a block, or of all blocks that are joined, are one run.
+    /// Whether the rows of a block, or of all blocks that are joined, are one run, with what is between them.
     dense: bool,
     run_bytes: usize,
     line: usize,
@@ -149,11 +154,17 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(lines: usize, blocks: usize, step: usize, runs: Runs) -> Option<Scratch> {
+    fn new(
+        lines: usize,
+        (blocks, step): (usize, usize),
+        runs: Runs,
+        brings_more: bool,
+    ) -> Option<Scratch> {
         let joined = step == runs.bytes;
         let run_bytes = if joined { runs.bytes.checked_mul(blocks)? } else { runs.bytes };
-        let dense = run_bytes < 64 && runs.stride == run_bytes;
-        let row = if dense { run_bytes } else { run_bytes.checked_next_multiple_of(64)? };
+        let most = if brings_more { LINE } else { run_bytes };
+        let dense = run_bytes < LINE && (run_bytes..=most).contains(&runs.stride);
+        let row = if dense { runs.stride } else { run_bytes.checked_next_multiple_of(LINE)? };
         let rows = row.checked_mul(runs.count)?;
         let (block, line) =
             if joined { (runs.bytes, rows) } else { (rows, rows.checked_mul(blocks)?) };
@@ -174,7 +185,10 @@ impl Scratch {
         };
         let blocks = if self.joined { (1, 0) } else { blocks };
         let (rows, run_bytes) = match rows {
-            (count, _) if self.dense => ((1, 0), self.run_bytes.checked_mul(count)?),
+            (count, _) if self.dense => {
+                let before = self.row.checked_mul(count.checked_sub(1)?)?;
+                ((1, 0), before.checked_add(self.run_bytes)?)
+            }
             rows => (rows, self.run_bytes),
         };
         Some(Stage {
@@ -196,12 +210,14 @@ impl Scratch {
 impl Leaf {
     fn source_scratch(&self) -> Option<Scratch> {
         let strip = &self.strip;
-        Scratch::new(strip.lines, strip.blocks, strip.source_step, strip.source_runs(self.op)?)
+        let blocks = (strip.blocks, strip.source_step);
+        Scratch::new(strip.lines, blocks, strip.source_runs(self.op)?, true)
     }
 
     fn destination_scratch(&self) -> Option<Scratch> {
         let (strip, op) = (&self.strip, self.op);
-        Scratch::new(strip.lines, strip.blocks, strip.destination_step, strip.destination_runs(op)?)
+        let blocks = (strip.blocks, strip.destination_step);
+        Scratch::new(strip.lines, blocks, strip.destination_runs(op)?, false)
     }
 
     /// Words that are made of numbers as these are converted, or taken apart so: without scratch memory.
@@ -291,6 +307,40 @@ impl Leaf {
             std::mem::swap(&mut strip.source_line, &mut strip.source_step);
             std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
         }
+        Some(())
+    }
+
+    /// Makes blocks of what follows the runs of the staged side (the source, if both are), so that these are brought or
+    /// taken as longer ones.
+    fn join_runs(&mut self, ways: Ways) -> Option<()> {
+        let strip = &mut self.strip;
+        let is_source = ways.source.is_staged();
+        let (run, step, line) = if is_source {
+            (strip.source_runs(self.op)?.bytes, strip.source_step, strip.source_line)
+        } else {
+            (strip.destination_runs(self.op)?.bytes, strip.destination_step, strip.destination_line)
+        };
+        let of_loop = |l: &Loop| if is_source { l.source } else { l.destination };
+        let follows = |l: &Loop| choose::step(of_loop(l)) == Some(run);
+        if strip.blocks > 1 && step == run {
+            return Some(());
+        }
+        if strip.lines > 1 && line == run {
+            std::mem::swap(&mut strip.lines, &mut strip.blocks);
+            std::mem::swap(&mut strip.source_line, &mut strip.source_step);
+            std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
+            return Some(());
+        }
+        let Some(i) = self.loops.iter().position(follows) else { return Some(()) };
+        let behind = self.loops.remove(i);
+        if strip.blocks > 1 {
+            let blocks = u64::try_from(strip.blocks).ok()?;
+            let steps = [strip.source_step, strip.destination_step].map(|step| choose::bits(1, step));
+            self.loops.insert(i, Loop::new(blocks, steps[0], steps[1]));
+        }
+        strip.blocks = usize::try_from(behind.extent).ok()?;
+        strip.source_step = choose::step(behind.source)?;
+        strip.destination_step = choose::step(behind.destination)?;
         Some(())
     }
 

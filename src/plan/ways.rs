@@ -3,6 +3,8 @@
 //! Directly if that is fast; otherwise those whose elements are below a byte, or of another type, are planned as kernels
 //! see them, and staged (`staged.rs`): in one pass or, where these are quicker, in two (`hop.rs`).
 
+use std::borrow::Cow;
+
 use relayout_kernels::{BlockOp, Conversion};
 
 use super::choose::{self, Elements, Leaf};
@@ -169,7 +171,30 @@ fn converted_passes(
     if elements.stores.tier.vector_bytes() < 32 {
         return None;
     }
-    staged_passes(nest, elements, ways, direct)
+    let passes = staged_passes(nest, elements, ways, direct);
+    let in_order = passes_in_order(nest, elements, ways, passes.as_deref(), direct);
+    in_order.or(passes)
+}
+
+/// Two passes, one of which only converts: from the order of the array, or into it. `None` if others, or one pass, are as
+/// quick.
+fn passes_in_order(
+    nest: &Nest,
+    elements: &Elements,
+    ways: Ways,
+    passes: Option<&[Leaf]>,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    let least = match passes {
+        Some(passes) => cost(passes, elements.stores)? / 4 * 3,
+        // What is converted on the way is not slow.
+        None if !direct.iter().any(|leaf| leaf.stages.are_there()) => return None,
+        // Stages have room for few elements, so that lines of the other side are gone to again and again, which is
+        // not in the estimate.
+        None => cost(direct, elements.stores)? / 4 * 5,
+    };
+    let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
+    (cost(&leaves, elements.stores)? < least).then_some(leaves)
 }
 
 /// Two passes, of which the first one stages what it reads, or the second one what it writes.
@@ -179,12 +204,7 @@ fn staged_passes(
     ways: Ways,
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
-    let mut leaves = hop::data(&ways.nest(nest)?, &ways.elements(elements)?, ways, direct)?;
-    for leaf in &mut leaves {
-        // Their passes count from where they begin.
-        ways.scale_places(leaf)?;
-    }
-    Some(leaves)
+    ways.placed(nest, elements, |nest, elements, ways| hop::data(nest, elements, ways, direct))
 }
 
 /// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps.
@@ -386,9 +406,46 @@ impl Ways {
         Some(())
     }
 
+    /// A nest without the padding that no stage takes to its place, and the kernels which fill that.
+    fn without_padding<'a>(
+        self,
+        nest: &'a Nest,
+        elements: &Elements,
+    ) -> Option<(Cow<'a, Nest>, Vec<Leaf>)> {
+        if !self.destination.is_staged() || !nest.loops.iter().any(|l| l.is_padded()) {
+            return Some((Cow::Borrowed(nest), Vec::new()));
+        }
+        let upwards = nest.clone().upwards();
+        let fill = (elements.destination_bits.into(), elements.fill);
+        let padding = choose::paddings(&upwards.loops, &[], upwards.destination, fill)?;
+        let loops = upwards.loops.into_iter().map(|l| Loop { full: l.extent, ..l }).collect();
+        Some((Cow::Owned(Nest { loops, ..upwards }), padding))
+    }
+
+    /// The leaves of a nest that `passes` makes of what kernels see, with their places in the arrays. Passes count from where
+    /// they begin.
+    fn placed(
+        self,
+        nest: &Nest,
+        elements: &Elements,
+        passes: impl Fn(&Nest, &Elements, Ways) -> Option<Vec<Leaf>>,
+    ) -> Option<Vec<Leaf>> {
+        let (nest, padding) = self.without_padding(nest, elements)?;
+        let mut leaves = passes(&self.nest(&nest)?, &self.elements(elements)?, self)?;
+        for leaf in &mut leaves {
+            self.scale_places(leaf)?;
+        }
+        leaves.extend(padding);
+        Some(leaves)
+    }
+
     /// The leaves of a nest.
     fn leaves(self, nest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
-        self.staged(choose::data(self.nest(nest)?, &self.elements(elements)?)?, elements.stores)
+        let (nest, padding) = self.without_padding(nest, elements)?;
+        let of_seen = choose::data(self.nest(&nest)?, &self.elements(elements)?)?;
+        let mut leaves = self.staged(of_seen, elements.stores)?;
+        leaves.extend(padding);
+        Some(leaves)
     }
 
     /// Leaves of what kernels see, behind or before stages that make it so.
