@@ -11,6 +11,13 @@ use super::stores::{LINE, Stores};
 
 /// About how long some kernels take. `None` where a number does not fit.
 pub(super) fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {
+    leaves.iter().try_fold(0_u64, |sum, leaf| {
+        sum.checked_add(cost_of(leaf, stores)?)?.checked_add(parts_of_lines(leaf)?)
+    })
+}
+
+/// The same of a pass, whose other side is scratch memory.
+fn cost_of_pass(leaves: &[Leaf], stores: Stores) -> Option<u64> {
     leaves.iter().try_fold(0_u64, |sum, leaf| sum.checked_add(cost_of(leaf, stores)?))
 }
 
@@ -30,8 +37,14 @@ const STRETCH: u64 = 30_000;
 const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
 const RUN_OF_STAGE: u64 = 8_000;
+/// Less of one that vectors convert.
+const RUN_CONVERTED: u64 = 2_000;
+const LONG_TO_CONVERT: usize = 16;
 /// And more of one that begins within a byte.
 const RUN_WITHIN_BYTES: u64 = 4_000;
+/// A part of a line that no stage brings or takes away, and one of those that share few sets of L1.
+const PART_OF_LINE: u64 = 2_000;
+const CROWDED_PART: u64 = 10_000;
 /// A run that is transposed, beside its bytes.
 const RUN: u64 = 250;
 /// A word of a matrix that is narrower than a vector.
@@ -45,8 +58,8 @@ const CROWDED: usize = 4096;
 fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
     if let Some(hop) = &leaf.hop {
-        let first = cost(&hop.first, stores.into_scratch())?;
-        let second = cost(&hop.second, stores.out_of_scratch())?;
+        let first = cost_of_pass(&hop.first, stores.into_scratch())?;
+        let second = cost_of_pass(&hop.second, stores.out_of_scratch())?;
         // In the near caches both take less.
         return (first.checked_add(second)? / 10 * 9).checked_mul(calls);
     }
@@ -142,9 +155,39 @@ fn cost_of_stage(stage: &Stage) -> Option<u64> {
     let wide = |n: usize| u64::try_from(n).ok();
     let steps = [stage.lines.array, stage.blocks.array, stage.rows.array];
     let within = if steps.iter().all(|step| step.is_multiple_of(8)) { 0 } else { RUN_WITHIN_BYTES };
-    let run = wide(stage.elements)?.checked_mul(BYTE)?.checked_add(RUN_OF_STAGE + within)?;
+    let is_converted = matches!(stage.op, BlockOp::Convert { .. });
+    let start = if is_converted && stage.elements >= LONG_TO_CONVERT {
+        RUN_CONVERTED
+    } else {
+        RUN_OF_STAGE
+    };
+    let run = wide(stage.elements)?.checked_mul(BYTE)?.checked_add(start + within)?;
     let counts = [stage.lines.count, stage.blocks.count, stage.rows.count];
     counts.into_iter().try_fold(run, |cost, count| cost.checked_mul(wide(count)?))
+}
+
+/// Stages have room for few elements, so the lines of the other side are gone to again and again, if it has less than one of
+/// each.
+fn parts_of_lines(leaf: &Leaf) -> Option<u64> {
+    let (strip, op) = (&leaf.strip, leaf.op);
+    let (runs, step) = match (&leaf.stages.source, &leaf.stages.destination) {
+        (Some(_), None) => (strip.destination_runs(op)?, strip.destination_step),
+        (None, Some(_)) => (strip.source_runs(op)?, strip.source_step),
+        _ => return Some(0),
+    };
+    let (bytes, blocks) = if step == runs.bytes {
+        (runs.bytes.checked_mul(strip.blocks)?, 1)
+    } else {
+        (runs.bytes, strip.blocks)
+    };
+    if bytes >= LINE {
+        return Some(0);
+    }
+    let are_crowded = runs.count > ROOM && runs.stride.is_multiple_of(CROWDED_BYTES);
+    let part = if are_crowded { CROWDED_PART } else { PART_OF_LINE };
+    let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+    let parts = runs.count.checked_mul(blocks)?.checked_mul(strip.lines)?;
+    u64::try_from(parts).ok()?.checked_mul(part)?.checked_mul(calls)
 }
 
 /// A block of a transpose of elements of so many bits, which is moved in as long as that.

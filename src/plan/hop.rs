@@ -272,11 +272,7 @@ pub(super) fn of_rows_within_bytes(
 
 /// The kernels of two passes with memory between them that has elements in the order of a side which is staged: one pass
 /// only brings them there, or takes them away.
-pub(super) fn in_order_of_stage(
-    nest: &Nest,
-    elements: &Elements,
-    ways: Ways,
-) -> Option<Vec<Leaf>> {
+pub(super) fn in_order_of_stage(nest: &Nest, elements: &Elements, ways: Ways) -> Option<Vec<Leaf>> {
     let side = match (ways.source.is_staged(), ways.destination.is_staged()) {
         (true, false) => Which::Source,
         (false, true) => Which::Destination,

@@ -335,7 +335,8 @@ impl Leaf {
         let behind = self.loops.remove(i);
         if strip.blocks > 1 {
             let blocks = u64::try_from(strip.blocks).ok()?;
-            let steps = [strip.source_step, strip.destination_step].map(|step| choose::bits(1, step));
+            let steps =
+                [strip.source_step, strip.destination_step].map(|step| choose::bits(1, step));
             self.loops.insert(i, Loop::new(blocks, steps[0], steps[1]));
         }
         strip.blocks = usize::try_from(behind.extent).ok()?;

@@ -189,9 +189,7 @@ fn passes_in_order(
         Some(passes) => cost(passes, elements.stores)? / 4 * 3,
         // What is converted on the way is not slow.
         None if !direct.iter().any(|leaf| leaf.stages.are_there()) => return None,
-        // Stages have room for few elements, so that lines of the other side are gone to again and again, which is
-        // not in the estimate.
-        None => cost(direct, elements.stores)? / 4 * 5,
+        None => cost(direct, elements.stores)?,
     };
     let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
     (cost(&leaves, elements.stores)? < least).then_some(leaves)
