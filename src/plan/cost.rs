@@ -190,6 +190,13 @@ fn parts_of_lines(leaf: &Leaf) -> Option<u64> {
     u64::try_from(parts).ok()?.checked_mul(part)?.checked_mul(calls)
 }
 
+/// Whether stages bring or take away long runs alone, and leave whole lines to the other side.
+pub(super) fn has_long_runs(leaf: &Leaf) -> bool {
+    let stages = [&leaf.stages.source, &leaf.stages.destination].into_iter().flatten();
+    stages.into_iter().all(|stage| stage.elements >= LONG_TO_CONVERT)
+        && parts_of_lines(leaf) == Some(0)
+}
+
 /// A block of a transpose of elements of so many bits, which is moved in as long as that.
 fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64> {
     let strip = &leaf.strip;

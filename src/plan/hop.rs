@@ -788,7 +788,12 @@ impl Words {
     fn of(side: Which, nest: &Nest, elements: &Elements) -> Option<Words> {
         let bits = u64::from(side.bits(elements));
         let mut others = nest.loops.clone();
-        let mut word = others.remove(others.iter().position(|l| side.stride(l) == bits)?);
+        let mut word = match (others.iter().position(|l| side.stride(l) == bits), side) {
+            (Some(i), _) => others.remove(i),
+            // One element of each.
+            (None, Which::Source) => Loop::new(1, bits, 0),
+            (None, Which::Destination) => return None,
+        };
         let fill = (elements.destination_bits.into(), elements.fill);
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
         let (width, padding, are_readable);

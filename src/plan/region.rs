@@ -291,28 +291,35 @@ fn take_along(data: &mut [Nest], padding: &mut Vec<Nest>) {
     padding.iter_mut().for_each(sort);
     padding.retain(|padding| {
         let grown = data.iter_mut().find_map(|data| {
-            let behind = (0..data.loops.len()).find(|&i| is_behind(data, i, padding))?;
-            Some((data, behind))
+            let (i, behind) =
+                (0..data.loops.len()).find_map(|i| Some((i, behind(data, i, padding)?)))?;
+            Some((&mut data.loops[i], behind))
         });
         match grown {
-            Some((data, i)) => data.loops[i].full += padding.loops[i].extent,
+            Some((along, behind)) => along.full += behind,
             None => return true,
         }
         false
     });
 }
 
-/// Whether `padding` is what loop `i` of `data` would reach if it went on.
-fn is_behind(data: &Nest, i: usize, padding: &Nest) -> bool {
-    let end = data.loops[i].full.checked_mul(data.loops[i].destination);
-    data.loops.len() == padding.loops.len()
-        && end.and_then(|end| end.checked_add(data.destination)) == Some(padding.destination)
-        && data
-            .loops
-            .iter()
-            .zip(&padding.loops)
-            .enumerate()
-            .all(|(k, (d, p))| d.destination == p.destination && (k == i || d.full == p.extent))
+/// How many more elements loop `i` of `data` would reach if it went on over all of `padding`, and nothing else.
+fn behind(data: &Nest, i: usize, padding: &Nest) -> Option<u64> {
+    let along = data.loops[i];
+    let end = along.full.checked_mul(along.destination)?.checked_add(data.destination)?;
+    // A loop over one element says nothing.
+    let others = data.loops.iter().enumerate().filter(|&(k, l)| k != i && l.full > 1);
+    let mut others = others.map(|(_, l)| (l.destination, l.full)).peekable();
+    let mut extent = None;
+    for l in padding.loops.iter().filter(|l| l.extent > 1) {
+        if others.next_if_eq(&(l.destination, l.extent)).is_none()
+            && (l.destination != along.destination || extent.replace(l.extent).is_some())
+        {
+            return None;
+        }
+    }
+    let is_all = end == padding.destination && others.next().is_none();
+    is_all.then_some(extent.unwrap_or(1))
 }
 
 #[cfg(test)]

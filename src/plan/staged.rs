@@ -88,7 +88,7 @@ impl Stages {
 /// A leaf in calls that need no more scratch memory than there is.
 pub(super) fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
     let fits = |leaf: &Leaf| {
-        let source = ways.source.fits(leaf.source_scratch()?.scratch_bytes);
+        let source = ways.source.fits(leaf.source_scratch(ways.source)?.scratch_bytes);
         Some(source && ways.destination.fits(leaf.destination_scratch()?.scratch_bytes))
     };
     match leaf.op {
@@ -154,16 +154,19 @@ struct Scratch {
 }
 
 impl Scratch {
+    /// With what is between them if they are brought, by elements of so many bytes.
     fn new(
         lines: usize,
         (blocks, step): (usize, usize),
         runs: Runs,
-        brings_more: bool,
+        brings_by: Option<usize>,
     ) -> Option<Scratch> {
         let joined = step == runs.bytes;
         let run_bytes = if joined { runs.bytes.checked_mul(blocks)? } else { runs.bytes };
-        let most = if brings_more { LINE } else { run_bytes };
-        let dense = run_bytes < LINE && (run_bytes..=most).contains(&runs.stride);
+        let brings_more =
+            brings_by.is_some_and(|width| runs.stride <= LINE && runs.stride.is_multiple_of(width));
+        let dense = run_bytes < LINE
+            && (runs.stride == run_bytes || runs.stride > run_bytes && brings_more);
         let row = if dense { runs.stride } else { run_bytes.checked_next_multiple_of(LINE)? };
         let rows = row.checked_mul(runs.count)?;
         let (block, line) =
@@ -208,16 +211,16 @@ impl Scratch {
 }
 
 impl Leaf {
-    fn source_scratch(&self) -> Option<Scratch> {
+    fn source_scratch(&self, way: Way) -> Option<Scratch> {
         let strip = &self.strip;
         let blocks = (strip.blocks, strip.source_step);
-        Scratch::new(strip.lines, blocks, strip.source_runs(self.op)?, true)
+        Scratch::new(strip.lines, blocks, strip.source_runs(self.op)?, way.seen_bytes())
     }
 
     fn destination_scratch(&self) -> Option<Scratch> {
         let (strip, op) = (&self.strip, self.op);
         let blocks = (strip.blocks, strip.destination_step);
-        Scratch::new(strip.lines, blocks, strip.destination_runs(op)?, false)
+        Scratch::new(strip.lines, blocks, strip.destination_runs(op)?, None)
     }
 
     /// Words that are made of numbers as these are converted, or taken apart so: without scratch memory.
@@ -258,7 +261,8 @@ impl Leaf {
             return None;
         }
         // Those that follow each other are better converted as one if they are short, or would part streamed lines.
-        let scratch = if is_source { self.source_scratch()? } else { self.destination_scratch()? };
+        let scratch =
+            if is_source { self.source_scratch(way)? } else { self.destination_scratch()? };
         let columns = self.strip.columns / usize::try_from(seen / 8).ok()?;
         let run_bits = u64::try_from(columns).ok()?.checked_mul(array.into())?;
         let parts_lines = !is_source && stores.of_runs_by(op) && run_bits < LONG_RUN_BITS;
@@ -359,7 +363,7 @@ impl Leaf {
     /// Lets the source be brought into scratch memory, if that is the way.
     pub(super) fn stage_source(&mut self, way: Way) -> Option<()> {
         let Way::Staged { op, array, seen } = way else { return Some(()) };
-        let (scratch, strip) = (self.source_scratch()?, self.strip);
+        let (scratch, strip) = (self.source_scratch(way)?, self.strip);
         let runs = strip.source_runs(self.op)?;
         let steps = [
             (strip.lines, strip.source_line),

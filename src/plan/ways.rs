@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use relayout_kernels::{BlockOp, Conversion};
 
 use super::choose::{self, Elements, Leaf};
-use super::cost::cost;
+use super::cost::{self, cost};
 use super::hop;
 use super::nest::{Loop, Nest};
 use super::staged::{LONG_RUN_BITS, SCRATCH_BYTES, small};
@@ -189,6 +189,15 @@ fn passes_in_order(
         Some(passes) => cost(passes, elements.stores)? / 4 * 3,
         // What is converted on the way is not slow.
         None if !direct.iter().any(|leaf| leaf.stages.are_there()) => return None,
+        // Long runs are better kept in L1, above all such as are brought.
+        None if direct.iter().all(cost::has_long_runs) => {
+            let tenths = match ways.source.is_staged() {
+                true => 6,
+                false if elements.stores.of_runs() => 10,
+                false => 9,
+            };
+            cost(direct, elements.stores)? / 10 * tenths
+        }
         None => cost(direct, elements.stores)?,
     };
     let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
@@ -289,6 +298,12 @@ impl Way {
         let Way::Staged { array, seen, .. } = self else { return None };
         let run = scaled(LONG_RUN_BITS, seen, array)?;
         u64::try_from(8 * SCRATCH_BYTES).ok()?.checked_div(run)
+    }
+
+    /// The bytes of an element as kernels see it.
+    pub(super) fn seen_bytes(self) -> Option<usize> {
+        let Way::Staged { seen, .. } = self else { return None };
+        usize::try_from(seen / 8).ok()
     }
 
     pub(super) fn is_staged(self) -> bool {
