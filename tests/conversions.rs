@@ -8,7 +8,7 @@ mod common;
 
 use common::shape;
 use relayout::ElementType::{self, *};
-use relayout::{Error, Host, HostError, Pass, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout::{Error, Host, HostError, Part, Pass, Plan, PlanBuilder, Shape, Tier, oracle};
 
 /// The bytes of a whole number from -8 to 8 in a type.
 fn encode(element_type: ElementType, n: i8) -> Vec<u8> {
@@ -177,6 +177,19 @@ fn images_and_swapped_arrays_are_converted_on_the_way() {
         "bf16[3,128,100,7]{1,2,3,0:T(8,128)(2,1)}",
         "bf16[4,128,22,14]{1,0,3,2:T(8,128)(2,1)}",
         "bf16[300,200,20]{1,0,2:T(8,128)(2,1)}",
+        // With elements between them in the order of the host array: words of others, one row of words, rows of few
+        // elements, and more than scratch memory holds.
+        "bf16[31,16,127]{0,1,2:T(8,128)(2,1)}",
+        "bf16[16,48,93]{1,0,2:T(16,128)(2,1)}",
+        "bf16[50,39,2,7]{0,1,2,3:T(2,128)(2,1)}",
+        "bf16[140,1,260]{0,1,2:T(4,128)(2,1)}",
+        "bf16[65,7,190]{0,1,2:T(8,128)(2,1)}",
+        "bf16[33,8,90,8]{0,1,3,2:T(2,128)(2,1)}",
+        // Rows of few elements that go on with what is between them, or with other blocks.
+        "bf16[3,150,6,3]{1,3,2,0:T(4,128)(2,1)}",
+        "bf16[200,11,3]{0,2,1:T(4,128)(2,1)}",
+        "bf16[11,140,11]{1,2,0:T(8,128)(2,1)}",
+        "bf16[2,140,35]{1,2,0:T(8,128)(2,1)}",
     ] {
         let shape: Shape = shape(text);
         let count = shape.bounds().unwrap().iter().product();
@@ -193,6 +206,48 @@ fn images_and_swapped_arrays_are_converted_on_the_way() {
             check_plan(&pack, &host, &image);
             check_plan(&unpack, &image, &host);
         }
+    }
+}
+
+/// Where a stage would leave parts of lines to the other side, one pass only converts: between it and the kernels of the
+/// array without conversions is much of that, in its order.
+#[test]
+fn much_is_converted_at_a_time_where_lines_are_far_apart() {
+    if Tier::best().vector_bytes() < 32 {
+        println!("skipped: two passes that convert, for which vectors are too short here");
+        return;
+    }
+    for (text, host) in [
+        ("bf16[62,12,1280]{0,1,2:T(8,128)(2,1)}", F32),
+        ("f16[255,8,289]{0,1,2:T(8,128)(2,1)}", F32),
+        ("s8[128,190,160]{0,1,2:T(8,128)(4,1)}", S32),
+    ] {
+        let builder = PlanBuilder::new().host(Host::dense().of(host));
+        for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
+            let explanation = plan.unwrap().explain();
+            let parts = explanation.parts.iter();
+            let converts = parts.filter(|part| part.kernel.contains("to"));
+            let least = converts.map(|part| part.columns).min();
+            assert!(explanation.hops == 2 && least >= Some(62), "{explanation}");
+        }
+    }
+}
+
+/// Rows of few elements are brought as one run, with what is between them.
+#[test]
+fn short_rows_are_brought_with_what_is_between_them() {
+    // Eleven rows of three channels each follow each other; eight of eleven are in whole tiles.
+    for text in ["bf16[2004,11,3]{0,2,1:T(4,128)(2,1)}", "bf16[11,948,11]{1,2,0:T(8,128)(2,1)}"] {
+        let shape = shape(text);
+        let count: u64 = shape.bounds().unwrap().iter().product();
+        let plan = PlanBuilder::new().host(Host::dense().of(F32)).pack(&shape).unwrap();
+        let explanation = plan.explain();
+        let scratch = explanation.parts.iter().map(|part| part.scratch_bytes);
+        assert!(scratch.max() > Some(8 << 10), "{explanation}");
+        let (numbers, host) = (dense(Bf16, count), dense(F32, count));
+        let mut image = vec![0xee; shape.sizes().unwrap().image_bytes as usize];
+        oracle::pack(&shape, &numbers, &mut image).unwrap();
+        check_plan(&plan, &host, &image);
     }
 }
 
@@ -254,9 +309,12 @@ fn swapped_arrays_are_converted_by_long_runs() {
         let builder = PlanBuilder::new().host(Host::dense().of(host));
         for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
             let explanation = plan.unwrap().explain();
-            let mut parts = explanation.parts.iter();
-            let is_long = parts.any(|p| p.scratch_bytes == 16 << 10 && p.blocks.extent >= 16);
-            assert!(is_long, "{explanation}");
+            // Or everything that scratch memory holds is one run.
+            let is_long = |p: &Part| match explanation.hops {
+                1 => p.scratch_bytes == 16 << 10 && p.blocks.extent >= 16,
+                _ => p.columns >= 16 << 10 && p.kernel.contains("to"),
+            };
+            assert!(explanation.parts.iter().any(is_long), "{explanation}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use common::{Scoped, arb_bytes, host_bytes, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
-use relayout::{BitOrder, BlockOp, Host, Padding, Plan, PlanBuilder, Shape, Tier, oracle};
+use relayout::{BitOrder, BlockOp, Host, Padding, Part, Plan, PlanBuilder, Shape, Tier, oracle};
 use relayout_testing::{
     Buffer, Choices, another_layout, differential, element_mask, noise, roundtrip, small_shape,
 };
@@ -456,7 +456,7 @@ fn words_from_pages_of_their_own() {
         ("s8[130,64,64]{0,1,2:T(8,128)(4,1)}", true),
         ("u8[129,128,32]{0,1,2:T(32,128)(4,1)}", true),
         ("bf16[130,16,128]{0,1,2:T(8,128)(2,1)}", true),
-        ("bf16[130,17,130]{0,1,2:T(8,128)(2,1)}", false),
+        ("bf16[130,18,130]{0,1,2:T(8,128)(2,1)}", false),
     ] {
         let shape = shape(text);
         for case in [Case::pack(&shape), Case::unpack(&shape)] {
@@ -491,6 +491,56 @@ fn words_from_pages_of_their_own() {
         ("s8[256,16,64]{0,1,2:T(8,128)(4,1)}", [1, 1]),
     ] {
         assert_eq!(hops(&shape(text), &builder), expected, "{text}");
+    }
+}
+
+/// Words of which only one row is there, between dimensions that are contiguous in host memory.
+#[test]
+fn words_of_one_row() {
+    for text in [
+        "bf16[130,1,70]{0,1,2:T(8,128)(2,1)}",
+        "bf16[40,7,130]{0,1,2:T(8,128)(2,1)}",
+        "u8[64,2,1,150]{0,2,3,1:T(32,128)(4,1)}",
+        "s8[33,5,140]{0,1,2:T(8,128)(4,1)}",
+        "s4[200,1,30]{0,1,2:T(8,128)(8,1)E(4)}",
+        "pred[1,150,70]{1,0,2:T(32,128)(32,1)E(1)}",
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+        }
+        let plan = PlanBuilder::new().tier(Tier::best()).unpack(&shape).unwrap();
+        let explanation = plan.explain();
+        let takes_apart = |part: &Part| {
+            part.kernel.contains("deinterleave") && part.rows == 1 && part.scratch_bytes > 0
+        };
+        assert!(explanation.parts.iter().any(takes_apart), "{explanation}");
+    }
+}
+
+/// Words whose elements follow each other in the array as tiles do, and words that a tile does not fill: none goes bit by bit.
+#[test]
+fn words_that_tiles_fill_or_do_not_fill() {
+    for text in [
+        "u2[101,16,9]{0,1,2:T(16,128)(16,1)E(2)}",
+        "u2[129,16,4,3]{0,1,3,2:T(16,128)(16,1)E(2)}",
+        "s4[55,8,66]{0,1,2:T(8,128)(8,1)E(4)}",
+        "pred[20,32,33]{0,1,2:T(32,128)(32,1)E(1)}",
+        "u2[30,8,154]{2,1,0:T(8,128)(16,1)E(2)}",
+        "pred[11,24,32]{2,1,0:T(8,128)(32,1)E(1)}",
+        "pred[300,9]{1,0:T(8,128)(32,1)E(1)}",
+        "s4[9,4,140]{2,1,0:T(4,128)(8,1)E(4)}",
+        "bf16[7,3,140]{2,1,0:T(1,128)(2,1)}",
+    ] {
+        let shape = shape(text);
+        for case in [Case::pack(&shape), Case::unpack(&shape)] {
+            case.check_all();
+            let plan = PlanBuilder::new().between(&case.from, &case.to).unwrap();
+            check_chunks(&plan, &case, case.expected.len() as u64 / 7 + 1);
+            let explanation = plan.explain();
+            let has_bits = explanation.parts.iter().any(|part| part.kernel.contains("-bits"));
+            assert!(!has_bits, "{explanation}");
+        }
     }
 }
 
