@@ -448,6 +448,14 @@ impl Ways {
         for leaf in &mut leaves {
             self.scale_places(leaf)?;
         }
+        // Two passes begin at bytes of the array, too.
+        let begins_at_bytes = |leaf: &Leaf| {
+            let steps = leaf.loops.iter().fold(0, |all, l| all | l.source | l.destination);
+            (steps | leaf.source | leaf.destination).is_multiple_of(8)
+        };
+        if !leaves.iter().filter(|leaf| leaf.hop.is_some()).all(begins_at_bytes) {
+            return None;
+        }
         leaves.extend(padding);
         Some(leaves)
     }
