@@ -160,7 +160,8 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     let may_begin_within = |stage: &Option<Box<Stage>>| {
         on_bits || stage.as_ref().is_some_and(|stage| stage.may_begin_within_bytes())
     };
-    if !may_begin_within(source_stage) && !sources.all(whole)
+    let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
+    if !is_padding && !may_begin_within(source_stage) && !sources.all(whole)
         || !may_begin_within(destination_stage) && !destinations.all(whole)
     {
         return None;
@@ -187,7 +188,6 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
         let (start, end) = (bits.start.checked_add(start_bits)?, bits.end.checked_add(start_bits)?);
         Some(start.div_euclid(8)..(end.checked_add(7)?).div_euclid(8))
     };
-    let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
     let source = if is_padding { 0..0 } else { bytes(source, leaf.source)? };
     Some((source, bytes(destination, leaf.destination)?))
 }

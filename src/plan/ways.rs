@@ -336,6 +336,9 @@ pub(super) fn in_array(bytes: usize, array: u32, seen: u32) -> Option<u64> {
     scaled(bits.cast_unsigned(), array, seen)
 }
 
+/// Padding that is filled by itself has so many bytes at least: a word.
+const LEAST_FILL: usize = 4;
+
 /// Runs of fewer bits that begin within bytes are taken to be as slow as elements that are widened and moved one by one.
 const LEAST_RUN_BITS: usize = 8 * 16;
 
@@ -419,7 +422,8 @@ impl Ways {
         Some(())
     }
 
-    /// A nest without the padding that no stage takes to its place, and the kernels which fill that.
+    /// A nest without the padding that no stage takes to its place, and the kernels which fill that. `None` if they fill
+    /// parts of words, one after the other.
     fn without_padding<'a>(
         self,
         nest: &'a Nest,
@@ -431,6 +435,10 @@ impl Ways {
         let upwards = nest.clone().upwards();
         let fill = (elements.destination_bits.into(), elements.fill);
         let padding = choose::paddings(&upwards.loops, &[], upwards.destination, fill)?;
+        let is_long = |leaf: &Leaf| leaf.op == BlockOp::Fill && leaf.strip.columns >= LEAST_FILL;
+        if !padding.iter().all(is_long) {
+            return None;
+        }
         let loops = upwards.loops.into_iter().map(|l| Loop { full: l.extent, ..l }).collect();
         Some((Cow::Owned(Nest { loops, ..upwards }), padding))
     }
@@ -447,14 +455,6 @@ impl Ways {
         let mut leaves = passes(&self.nest(&nest)?, &self.elements(elements)?, self)?;
         for leaf in &mut leaves {
             self.scale_places(leaf)?;
-        }
-        // Two passes begin at bytes of the array, too.
-        let begins_at_bytes = |leaf: &Leaf| {
-            let steps = leaf.loops.iter().fold(0, |all, l| all | l.source | l.destination);
-            (steps | leaf.source | leaf.destination).is_multiple_of(8)
-        };
-        if !leaves.iter().filter(|leaf| leaf.hop.is_some()).all(begins_at_bytes) {
-            return None;
         }
         leaves.extend(padding);
         Some(leaves)
