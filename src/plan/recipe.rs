@@ -284,7 +284,7 @@ impl Recipe {
             return None;
         }
         let leaves = |whole: Option<&Nest>, rest: &Nest| {
-            ways::words_of_columns(whole, rest, elements, self.conversions)
+            ways::words_of_columns(whole, rest, elements, self.order, self.conversions)
         };
         let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
         if let Some((i, leaves)) =

@@ -119,19 +119,50 @@ pub(super) fn data(
         None
     } else if converts {
         converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
-    } else if source_bits.max(destination_bits) < 8 {
-        let staged = [(sources.last(), None), (None, destinations.last())];
-        let staged = staged.map(|(source, destination)| Ways {
-            source: *source.unwrap_or(&Way::Direct),
-            destination: *destination.unwrap_or(&Way::Direct),
-        });
-        packed_passes(&nest, elements, order, staged, &leaves)
-    } else if order.is_least() {
-        hop::data(&nest, elements, converted, &leaves)
     } else {
-        None
+        let passes = if source_bits.max(destination_bits) < 8 {
+            packed_passes(&nest, elements, order, &leaves)
+        } else if order.is_least() {
+            hop::data(&nest, elements, converted, &leaves)
+        } else {
+            None
+        };
+        let so_far = passes.as_deref().unwrap_or(&leaves);
+        narrow_passes_in_order(&nest, elements, order, so_far).or(passes)
     };
     Some(passes.unwrap_or(leaves))
+}
+
+/// The ways in which one side, whose elements are below a byte, has a byte for each of them.
+fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
+    let Elements { source_bits, destination_bits, truth, .. } = *elements;
+    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
+    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    let staged = |bits, op| Some(Way::Staged { op, array: bits, seen: 8 }).filter(|_| bits < 8);
+    let source = staged(source_bits, widen).map(|source| Ways { source, ..Ways::DIRECT });
+    let destination =
+        staged(destination_bits, narrow).map(|destination| Ways { destination, ..Ways::DIRECT });
+    source.into_iter().chain(destination).filter(move |ways| ways.know(order))
+}
+
+/// Two passes, one of which only brings elements of less than a byte, in the order of their array, or takes them away.
+/// `None` if what there is is as quick.
+fn narrow_passes_in_order(
+    nest: &Nest,
+    elements: &Elements,
+    order: MostFirst,
+    so_far: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    if elements.source_bits.min(elements.destination_bits) >= 8 || !cost::is_slow(so_far, elements)
+    {
+        return None;
+    }
+    let all = with_bytes(elements, order).filter_map(|ways| {
+        let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
+        Some((cost(&leaves, elements.stores)?, leaves))
+    });
+    let (least, leaves) = all.min_by_key(|(cost, _)| *cost)?;
+    (least < cost(so_far, elements.stores)? / 4 * 3).then_some(leaves)
 }
 
 /// Two passes where both sides have several elements in a byte: the quickest of those that move rows which begin within
@@ -140,13 +171,8 @@ fn packed_passes(
     nest: &Nest,
     elements: &Elements,
     order: MostFirst,
-    staged: [Ways; 2],
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
-    let knows_order = |ways: Ways| {
-        (order.source <= ways.source.is_staged())
-            && (order.destination <= ways.destination.is_staged())
-    };
     let with_cost = |leaves: Vec<Leaf>| Some((cost(&leaves, elements.stores)?, leaves));
     let mut of_rows = hop::of_rows_within_bytes(nest, elements, order, direct).and_then(with_cost);
     // Nothing else is looked at, which takes time, where these are much quicker.
@@ -154,8 +180,9 @@ fn packed_passes(
     if let Some((_, leaves)) = of_rows.take_if(|(cost, _)| *cost < direct_cost / 2) {
         return Some(leaves);
     }
-    let staged = [Ways::DIRECT].into_iter().chain(staged).filter(|&ways| knows_order(ways));
-    let staged = staged.map(|ways| staged_passes(nest, elements, ways, direct));
+    let ways = Some(Ways::DIRECT).filter(|ways| ways.know(order));
+    let ways = ways.into_iter().chain(with_bytes(elements, order));
+    let staged = ways.map(|ways| staged_passes(nest, elements, ways, direct));
     let all = staged.flatten().filter_map(with_cost).chain(of_rows);
     Some(all.min_by_key(|(cost, _)| *cost)?.1)
 }
@@ -214,20 +241,32 @@ fn staged_passes(
     ways.placed(nest, elements, |nest, elements, ways| hop::data(nest, elements, ways, direct))
 }
 
-/// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps.
+/// The kernels of words that have several columns each, as [`word_columns::leaves`], of elements that are converted perhaps,
+/// or of less than a byte each.
 pub(super) fn words_of_columns(
     whole: Option<&Nest>,
     rest: &Nest,
     elements: &Elements,
+    order: MostFirst,
     conversions: Conversions,
 ) -> Option<Vec<Leaf>> {
-    let ways = conversions.ways();
-    let whole = match whole {
-        Some(nest) => Some(ways.nest(nest)?),
-        None => None,
+    let all = if conversions.are_there() {
+        vec![conversions.ways()]
+    } else {
+        // Between elements below a byte whole words are better moved as such.
+        let has_words = elements.source_bits.max(elements.destination_bits) < 8;
+        let direct = Some(Ways::DIRECT).filter(|ways| ways.know(order));
+        let staged = with_bytes(elements, order).filter(|_| !has_words);
+        direct.into_iter().chain(staged).collect()
     };
-    let (rest, as_seen) = (ways.nest(rest)?, ways.elements(elements)?);
-    ways.staged(word_columns::leaves(whole.as_ref(), &rest, &as_seen)?, elements.stores)
+    all.into_iter().find_map(|ways| {
+        let whole = match whole {
+            Some(nest) => Some(ways.nest(nest)?),
+            None => None,
+        };
+        let (rest, as_seen) = (ways.nest(rest)?, ways.elements(elements)?);
+        ways.staged(word_columns::leaves(whole.as_ref(), &rest, &as_seen)?, elements.stores)
+    })
 }
 
 /// The leaves of a nest with one side whose elements go from the most significant bits on, where a
@@ -363,6 +402,11 @@ pub(super) struct Ways {
 impl Ways {
     /// Kernels work on both.
     pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
+
+    /// Whether stages see to the order of elements within bytes where kernels do not know it.
+    fn know(self, order: MostFirst) -> bool {
+        order.source <= self.source.is_staged() && order.destination <= self.destination.is_staged()
+    }
 
     /// For a pass into scratch memory, whose elements are as kernels see them, and one out of it.
     pub(super) fn of_passes(self) -> [Ways; 2] {
