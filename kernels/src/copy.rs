@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
+
 use super::algorithm::Algorithm;
 use super::joined::{Joined, RunOp, SHORT};
 use super::pages::{self, ByTurns};
@@ -334,6 +336,32 @@ impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
             let (from, to) = (from(source, strip.row_stride), to(destination, strip.column_stride));
             // SAFETY: the elements of a block.
             unsafe { scalar::elements::<WIDTH>(strip.columns, from, to) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn vectors<V: Vector>(
+        strip: &Strip,
+        _: &[Place],
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        if !strip.is_reversed_run(8 * const { WIDTH as u32 }) || strip.columns == 0 {
+            // SAFETY: the same contract.
+            return unsafe { Self::elements(strip, source, destination) };
+        }
+        let to_first = (strip.columns - 1) * WIDTH;
+        for (last, to) in scalar::blocks(strip, source, destination) {
+            let from = last.wrapping_sub(to_first).cast::<[u8; WIDTH]>();
+            let to = to.cast::<MaybeUninit<[u8; WIDTH]>>();
+            // SAFETY: the elements of a block, the last of which is read first.
+            let from = unsafe { std::slice::from_raw_parts(from, strip.columns) };
+            // SAFETY: as many are written; nobody else writes what a kernel writes.
+            let to = unsafe { std::slice::from_raw_parts_mut(to, strip.columns) };
+            // The compiler makes vectors of this.
+            for (from, to) in from.iter().rev().zip(to) {
+                to.write(*from);
+            }
         }
     }
 }

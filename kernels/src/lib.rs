@@ -350,6 +350,12 @@ impl Strip {
         self.columns.checked_mul(bytes) == Some(self.source_line)
     }
 
+    /// Whether the elements of a block of [`BlockOp::Strided`], of so many bits, are a run from its end to its start.
+    pub fn is_reversed_run(&self, bits: u32) -> bool {
+        let width = bytes(bits);
+        self.row_stride == width.wrapping_neg() && self.column_stride == width
+    }
+
     /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so
     /// that a tier moves their elements one by one.
     pub fn is_below_vectors(&self, op: BlockOp, tier: Tier) -> bool {

@@ -239,6 +239,11 @@ impl Which {
         self.of(l.source, l.destination)
     }
 
+    /// How far a loop goes with each step, up or down.
+    fn distance(self, l: &Loop) -> u64 {
+        self.stride(l).cast_signed().unsigned_abs()
+    }
+
     fn bits(self, elements: &Elements) -> u32 {
         self.of(elements.source_bits, elements.destination_bits)
     }
@@ -280,6 +285,21 @@ pub(super) fn in_order_of_stage(nest: &Nest, elements: &Elements, ways: Ways) ->
     };
     let nest = nest.clone().canonical();
     Passes::in_order(side, &nest, elements)?.leaves(elements, ways, IN_L2)
+}
+
+/// The same where a side goes down: it goes up in memory between the passes.
+pub(super) fn in_order_of_reversed(nest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+    let nest = nest.clone().canonical();
+    if nest.loops.iter().all(|l| l.source.cast_signed() >= 0) {
+        return None;
+    }
+    let passes = |side| {
+        let passes = Passes::in_order(side, &nest, elements)?;
+        let leaves = passes.leaves(elements, Ways::DIRECT, IN_L2)?;
+        Some((cost(&leaves, elements.stores)?, leaves))
+    };
+    let both = [Which::Source, Which::Destination].into_iter().filter_map(passes);
+    Some(both.min_by_key(|(cost, _)| *cost)?.1)
 }
 
 /// A nest whose rows are too long for scratch memory on a side as two: of whole lines, which can be cut, and of the rest of
@@ -388,10 +408,10 @@ fn strides_of(nest: &Nest, side: Which, bits: u64) -> impl Iterator<Item = u64> 
     nest.loops.iter().map(move |l| side.stride(l)).filter(move |&stride| stride != bits)
 }
 
-/// The loop with the least stride at a side.
+/// The loop with the least stride at a side, up or down.
 fn least(along: &[Along], side: Which) -> Option<usize> {
     let words = along.iter().enumerate().filter(|(_, a)| !a.is_word);
-    Some(words.min_by_key(|(_, a)| side.stride(&a.all))?.0)
+    Some(words.min_by_key(|(_, a)| side.distance(&a.all))?.0)
 }
 
 impl Passes {
@@ -448,11 +468,15 @@ impl Passes {
         .checked()
     }
 
-    /// Elements in the order of this side, which one pass only brings there or takes away.
+    /// Elements in the order of this side, which one pass only brings there or takes away. That side may go down.
     fn in_order(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let nest = match side {
+            Which::Source => nest.clone(),
+            Which::Destination => nest.clone().upwards_in_source(),
+        };
         let fill = (elements.destination_bits.into(), elements.fill);
         let (mut along, padding, source_end);
-        if let Some(words) = Words::of(side.other(), nest, elements) {
+        if let Some(words) = Words::of(side.other(), &nest, elements) {
             along = vec![Along { is_word: true, ..Along::words(words.word) }];
             along.extend(words.others.into_iter().map(Along::words));
             padding = words.padding;
@@ -463,19 +487,24 @@ impl Passes {
             along = data.map(|l| Along::words(Loop { full: l.extent, ..*l })).collect();
             source_end = 1;
         }
-        along.sort_by_key(|a| side.stride(&a.all));
-        Passes {
+        let moves =
+            |a: &Along| side.other().stride(&a.all).cast_signed() > 0 && side.stride(&a.all) != 0;
+        let begins_at_byte = (nest.source | nest.destination).is_multiple_of(8);
+        if !begins_at_byte || !along.iter().filter(|a| !a.is_word).all(moves) {
+            return None;
+        }
+        along.sort_by_key(|a| side.distance(&a.all));
+        Some(Passes {
             source: nest.source,
             destination: nest.destination,
             near: least(&along, side)?,
             beside: least(&along, side.other())?,
             along,
-            bits: side.other().bits(elements),
+            bits: side.bits(elements),
             source_end,
             padding,
             of_bits: None,
-        }
-        .checked()
+        })
     }
 
     /// Runs of the destination as a whole, with the padding behind what they have.

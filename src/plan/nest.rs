@@ -61,9 +61,18 @@ impl Nest {
     }
 
     /// The same nest with loops that go up in the destination.
-    pub(super) fn upwards(mut self) -> Nest {
-        for l in self.loops.iter_mut().filter(|l| l.destination.cast_signed() < 0) {
-            // No padding goes along such a loop: it is one of a host array.
+    pub(super) fn upwards(self) -> Nest {
+        self.turned(|l| l.destination.cast_signed() < 0)
+    }
+
+    /// The same nest with loops that go up in the source.
+    pub(super) fn upwards_in_source(self) -> Nest {
+        self.turned(|l| l.source.cast_signed() < 0 && !l.is_padded())
+    }
+
+    /// The same nest with some loops from their end to their start. No padding goes along these.
+    fn turned(mut self, which: impl Fn(&Loop) -> bool) -> Nest {
+        for l in self.loops.iter_mut().filter(|l| which(l)) {
             let last = l.extent.saturating_sub(1);
             self.source = self.source.wrapping_add(last.wrapping_mul(l.source));
             self.destination = self.destination.wrapping_add(last.wrapping_mul(l.destination));

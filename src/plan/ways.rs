@@ -128,7 +128,7 @@ pub(super) fn data(
             None
         };
         let so_far = passes.as_deref().unwrap_or(&leaves);
-        narrow_passes_in_order(&nest, elements, order, so_far).or(passes)
+        other_passes_in_order(&nest, elements, order, so_far).or(passes)
     };
     Some(passes.unwrap_or(leaves))
 }
@@ -145,24 +145,24 @@ fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Way
     source.into_iter().chain(destination).filter(move |ways| ways.know(order))
 }
 
-/// Two passes, one of which only brings elements of less than a byte, in the order of their array, or takes them away.
-/// `None` if what there is is as quick.
-fn narrow_passes_in_order(
+/// Two passes, one of which only brings elements in the order of their array, or takes them away: such as are less than a
+/// byte, or go down in memory. `None` if what there is is as quick.
+fn other_passes_in_order(
     nest: &Nest,
     elements: &Elements,
     order: MostFirst,
     so_far: &[Leaf],
 ) -> Option<Vec<Leaf>> {
-    if elements.source_bits.min(elements.destination_bits) >= 8 || !cost::is_slow(so_far, elements)
-    {
+    if !cost::is_slow(so_far, elements) {
         return None;
     }
-    let all = with_bytes(elements, order).filter_map(|ways| {
-        let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
-        Some((cost(&leaves, elements.stores)?, leaves))
-    });
+    let narrow = with_bytes(elements, order)
+        .filter_map(|ways| ways.placed(nest, elements, hop::in_order_of_stage));
+    let reversed = hop::in_order_of_reversed(nest, elements).filter(|_| order.is_least());
+    let all = narrow.chain(reversed);
+    let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
     let (least, leaves) = all.min_by_key(|(cost, _)| *cost)?;
-    (least < cost(so_far, elements.stores)? / 4 * 3).then_some(leaves)
+    (least < cost(so_far, elements.stores)? / 3 * 2).then_some(leaves)
 }
 
 /// Two passes where both sides have several elements in a byte: the quickest of those that move rows which begin within
@@ -385,6 +385,7 @@ fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
         BlockOp::CopyBits { .. } if leaf.strip.columns < LEAST_RUN_BITS => 2,
+        BlockOp::Strided { bits } if leaf.strip.is_reversed_run(bits) => 0,
         BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
         BlockOp::Strided { .. } => 1,
         op if leaf.strip.is_below_vectors(op, tier) => 1,
