@@ -71,6 +71,91 @@ fn host_arrays_of_tpu_layouts() {
     }
 }
 
+/// Arrays whose dimensions go down in memory, one or all of them, are not moved element by element.
+#[test]
+fn arrays_that_go_down_have_kernels() {
+    for text in [
+        "f32[30,200]{1,0}",
+        "f32[33,300]{1,0:T(8,128)}",
+        "bf16[33,300]{1,0:T(8,128)(2,1)}",
+        "u8[34,260]{1,0:T(32,128)(4,1)}",
+        "u8[140,65]{0,1:T(8,128)(4,1)}",
+        "bf16[130,70]{0,1:T(8,128)(2,1)}",
+        "s4[40,260]{1,0:T(8,128)(8,1)E(4)}",
+        "pred[70,140]{1,0:T(32,128)(32,1)E(1)}",
+        "c128[40,9]{1,0}",
+        "u8[64,80,24]{1,0,2:T(4,128)(4,1)}",
+        "s8[300,500]{1,0:T(8,128)(4,1)}",
+    ] {
+        let shape = shape(text);
+        let bounds = shape.bounds().unwrap();
+        let count = usize::try_from(bounds.iter().product::<u64>()).unwrap();
+        let width =
+            usize::try_from(shape.in_host_layout().sizes().unwrap().image_bytes).unwrap() / count;
+        let mut dense = noise((count * width) as u64, 5);
+        if shape.element_bits() < 8 {
+            let mask = (1_u8 << shape.element_bits()) - 1;
+            dense.iter_mut().for_each(|byte| *byte &= mask);
+        }
+        let mut image = vec![0xee; usize::try_from(shape.sizes().unwrap().image_bytes).unwrap()];
+        oracle::pack(&shape, &dense, &mut image).unwrap();
+        // The most minor dimension, the most major one, and all.
+        let last = bounds.len() - 1;
+        for which in [vec![last], vec![0], (0..=last).collect()] {
+            let (mut strides, mut start, mut step) = (vec![0; bounds.len()], 0, width as i64);
+            for (d, &bound) in bounds.iter().enumerate().rev() {
+                strides[d] = step;
+                if which.contains(&d) {
+                    strides[d] = -step;
+                    start += step * (bound as i64 - 1);
+                }
+                step *= bound as i64;
+            }
+            let mut reversed = vec![0; dense.len()];
+            for (i, element) in dense.chunks_exact(width).enumerate() {
+                let (mut rest, mut at) = (i as u64, start);
+                for (&bound, stride) in bounds.iter().zip(&strides).rev() {
+                    at += (rest % bound) as i64 * stride;
+                    rest /= bound;
+                }
+                reversed[at as usize..][..width].copy_from_slice(element);
+            }
+            let host = Host::strided(strides).starting_at(start as u64);
+            for (tier, streams) in
+                Tier::available().into_iter().flat_map(|tier| [(tier, false), (tier, true)])
+            {
+                let builder = PlanBuilder::new().tier(tier).streaming(streams).host(host.clone());
+                for (plan, source, expected) in [
+                    (builder.pack(&shape).unwrap(), &reversed, &image),
+                    (builder.unpack(&shape).unwrap(), &image, &reversed),
+                ] {
+                    let mut made = vec![0x77; expected.len()];
+                    plan.run(source, &mut made).unwrap();
+                    assert!(&made == expected, "{}", plan.explain());
+                    let mut pieces = vec![0x77; expected.len()];
+                    for chunk in plan.chunks(expected.len() as u64 / 5 + 1) {
+                        let range = chunk.destination();
+                        let piece = &mut pieces[range.start as usize..range.end as usize];
+                        chunk.run(source, piece).unwrap();
+                    }
+                    assert!(&pieces == expected, "in chunks: {}", plan.explain());
+                }
+            }
+        }
+    }
+    // Rows that end where these go on, which are larger: few elements beside what vectors do.
+    for text in ["bf16[512,1024]{1,0:T(8,128)(2,1)}", "s4[512,1024]{1,0:T(8,128)(8,1)E(4)}"] {
+        let width = if text.starts_with("bf16") { 2 } else { 1 };
+        let host = Host::strided([1024 * width, -width]).starting_at(1023 * width as u64);
+        let builder = PlanBuilder::new().host(host);
+        for plan in [builder.pack(&shape(text)), builder.unpack(&shape(text))] {
+            let explanation = plan.unwrap().explain();
+            let is_slow = explanation.parts.iter().any(|part| part.slow.is_some());
+            assert!(!is_slow, "{explanation}");
+        }
+    }
+}
+
 /// Packed arrays go through kernels, not bit by bit.
 #[test]
 fn packed_host_arrays_have_kernels() {

@@ -1053,6 +1053,22 @@ fn conversions_are_the_same() {
     }
 }
 
+/// Runs whose elements are read from the last to the first, which vectors turn round.
+#[test]
+fn runs_from_their_end_are_the_same() {
+    let mut random = Random(37);
+    for width in [1, 2, 4, 8, 16_usize] {
+        let op = BlockOp::Strided { bits: 8 * u32::try_from(width).unwrap() };
+        for number in 0..80 {
+            let strip = random.numbers((width, width));
+            let reversed =
+                Strip { row_stride: width.wrapping_neg(), column_stride: width, pad: 0, ..strip };
+            let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
+            check(&mut random, &format!("run {number}"), op, reversed, places);
+        }
+    }
+}
+
 /// Long runs of numbers, which go by pages in turns where prefetchers follow these: of each width, with some left over.
 #[test]
 fn long_runs_of_conversions_are_the_same() {
