@@ -219,6 +219,9 @@ pub struct Strip {
     pub pages_by_turns: bool,
 }
 
+/// Shorter runs are not turned round by vectors.
+const LEAST_REVERSED: usize = 16;
+
 impl Strip {
     /// Where block `block` of line `line` begins.
     #[inline(always)]
@@ -350,10 +353,14 @@ impl Strip {
         self.columns.checked_mul(bytes) == Some(self.source_line)
     }
 
-    /// Whether the elements of a block of [`BlockOp::Strided`], of so many bits, are a run from its end to its start.
+    /// Whether the elements of a block of [`BlockOp::Strided`], of so many bits, are a run from its end to its start, and
+    /// as many as are worth vectors.
     pub fn is_reversed_run(&self, bits: u32) -> bool {
         let width = bytes(bits);
-        self.row_stride == width.wrapping_neg() && self.column_stride == width
+        self.row_stride == width.wrapping_neg()
+            && self.column_stride == width
+            && self.columns >= LEAST_REVERSED
+            && width <= 8
     }
 
     /// Whether the blocks of an op are shorter than the shortest vector, 16 bytes, so

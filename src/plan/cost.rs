@@ -37,9 +37,9 @@ const STRETCH: u64 = 30_000;
 const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
 const RUN_OF_STAGE: u64 = 8_000;
-/// Less of one that vectors convert.
+/// A run of so many numbers or more is converted by vectors, and takes less.
+const LEAST_CONVERTED: usize = 16;
 const RUN_CONVERTED: u64 = 2_000;
-const LONG_TO_CONVERT: usize = 16;
 /// And more of one that begins within a byte.
 const RUN_WITHIN_BYTES: u64 = 4_000;
 /// A part of a line that no stage brings or takes away, and one of those that share few sets of L1.
@@ -157,7 +157,7 @@ fn cost_of_stage(stage: &Stage) -> Option<u64> {
     let steps = [stage.lines.array, stage.blocks.array, stage.rows.array];
     let within = if steps.iter().all(|step| step.is_multiple_of(8)) { 0 } else { RUN_WITHIN_BYTES };
     let is_converted = matches!(stage.op, BlockOp::Convert { .. });
-    let start = if is_converted && stage.elements >= LONG_TO_CONVERT {
+    let start = if is_converted && stage.elements >= LEAST_CONVERTED {
         RUN_CONVERTED
     } else {
         RUN_OF_STAGE
@@ -193,9 +193,8 @@ fn parts_of_lines(leaf: &Leaf) -> Option<u64> {
 
 /// Whether stages bring or take away long runs alone, and leave whole lines to the other side.
 pub(super) fn has_long_runs(leaf: &Leaf) -> bool {
-    let stages = [&leaf.stages.source, &leaf.stages.destination].into_iter().flatten();
-    stages.into_iter().all(|stage| stage.elements >= LONG_TO_CONVERT)
-        && parts_of_lines(leaf) == Some(0)
+    let mut stages = [&leaf.stages.source, &leaf.stages.destination].into_iter().flatten();
+    stages.all(|stage| stage.elements >= LEAST_CONVERTED) && parts_of_lines(leaf) == Some(0)
 }
 
 /// A block of a transpose of elements of so many bits, which is moved in as long as that.

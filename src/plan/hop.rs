@@ -762,7 +762,7 @@ impl Passes {
                 return None;
             }
         }
-        loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
+        loops.sort_by_key(|l| std::cmp::Reverse(Which::Destination.distance(l)));
         let nest = |loops| Nest { source: 0, destination: 0, loops };
         let is_first = self.bits == elements.destination_bits;
         let into = Elements {
@@ -819,7 +819,7 @@ impl Words {
         let mut others = nest.loops.clone();
         let mut word = match (others.iter().position(|l| side.stride(l) == bits), side) {
             (Some(i), _) => others.remove(i),
-            // One element of each.
+            // One element of each, so that nothing is a step further on.
             (None, Which::Source) => Loop::new(1, bits, 0),
             (None, Which::Destination) => return None,
         };

@@ -70,9 +70,11 @@ impl Nest {
         self.turned(|l| l.source.cast_signed() < 0 && !l.is_padded())
     }
 
-    /// The same nest with some loops from their end to their start. No padding goes along these.
+    /// The same nest with some loops from their end to their start. No padding goes along these: only host arrays go down, and
+    /// they have none.
     fn turned(mut self, which: impl Fn(&Loop) -> bool) -> Nest {
         for l in self.loops.iter_mut().filter(|l| which(l)) {
+            debug_assert!(!l.is_padded(), "padding goes up");
             let last = l.extent.saturating_sub(1);
             self.source = self.source.wrapping_add(last.wrapping_mul(l.source));
             self.destination = self.destination.wrapping_add(last.wrapping_mul(l.destination));

@@ -140,7 +140,7 @@ pub(super) fn small(mut leaf: Leaf, ways: Ways) -> Option<Vec<Leaf>> {
 }
 
 /// How runs lie in scratch memory: each row at a multiple of 64 bytes, short ones as in the array if there is
-/// nothing between them, or nothing that takes more room than that and may not be brought with them.
+/// nothing between them, or if what is may be brought with them and takes no more room than those multiples.
 struct Scratch {
     /// Whether the blocks of a line are one run in every row.
     joined: bool,

@@ -69,9 +69,8 @@ pub(super) fn data(
     order: MostFirst,
     conversions: Conversions,
 ) -> Option<Vec<Leaf>> {
-    let Elements { source_bits, destination_bits, truth, .. } = *elements;
-    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
-    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    let Elements { source_bits, destination_bits, .. } = *elements;
+    let [widen, narrow] = widen_and_narrow(elements, order);
     let converted = conversions.ways();
     let sources = match converted.source {
         Way::Direct => Way::all(source_bits, order.source, widen),
@@ -127,17 +126,30 @@ pub(super) fn data(
         } else {
             None
         };
+        // Bit by bit nothing is done that can be staged without the padding beside it.
+        let passes = passes.or_else(|| {
+            let is_of_bits = |leaf: &Leaf| matches!(leaf.op, BlockOp::Bits { .. });
+            let mut ways = with_bytes(elements, order).filter(|_| leaves.iter().any(is_of_bits));
+            ways.find_map(|ways| ways.leaves_beside_padding(&nest, elements))
+        });
         let so_far = passes.as_deref().unwrap_or(&leaves);
         other_passes_in_order(&nest, elements, order, so_far).or(passes)
     };
     Some(passes.unwrap_or(leaves))
 }
 
-/// The ways in which one side, whose elements are below a byte, has a byte for each of them.
-fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
+/// What makes bytes of the elements of a source, and elements of a destination of bytes, if these are below a byte.
+fn widen_and_narrow(elements: &Elements, order: MostFirst) -> [BlockOp; 2] {
     let Elements { source_bits, destination_bits, truth, .. } = *elements;
     let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
     let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    [widen, narrow]
+}
+
+/// The ways in which one side, whose elements are below a byte, has a byte for each of them.
+fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
+    let Elements { source_bits, destination_bits, .. } = *elements;
+    let [widen, narrow] = widen_and_narrow(elements, order);
     let staged = |bits, op| Some(Way::Staged { op, array: bits, seen: 8 }).filter(|_| bits < 8);
     let source = staged(source_bits, widen).map(|source| Ways { source, ..Ways::DIRECT });
     let destination =
@@ -156,9 +168,14 @@ fn other_passes_in_order(
     if !cost::is_slow(so_far, elements) {
         return None;
     }
+    let is_slow = |leaf: &Leaf| slowness(leaf, elements.stores.tier) > 0;
+    let is_staged = |leaf: &Leaf| leaf.hop.is_some() || leaf.stages.are_there() || is_slow(leaf);
     let narrow = with_bytes(elements, order)
+        .filter(|_| so_far.iter().any(is_staged))
         .filter_map(|ways| ways.placed(nest, elements, hop::in_order_of_stage));
-    let reversed = hop::in_order_of_reversed(nest, elements).filter(|_| order.is_least());
+    // Wide elements are not made into words.
+    let may_turn = order.is_least() && (elements.source_bits < 64 || so_far.iter().any(is_slow));
+    let reversed = if may_turn { hop::in_order_of_reversed(nest, elements) } else { None };
     let all = narrow.chain(reversed);
     let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
     let (least, leaves) = all.min_by_key(|(cost, _)| *cost)?;
@@ -184,7 +201,8 @@ fn packed_passes(
     let ways = ways.into_iter().chain(with_bytes(elements, order));
     let staged = ways.map(|ways| staged_passes(nest, elements, ways, direct));
     let all = staged.flatten().filter_map(with_cost).chain(of_rows);
-    Some(all.min_by_key(|(cost, _)| *cost)?.1)
+    let (least, leaves) = all.min_by_key(|(cost, _)| *cost)?;
+    (least < direct_cost).then_some(leaves)
 }
 
 /// Two passes, of which the first one converts what it reads, or the second one what it writes.
@@ -203,6 +221,11 @@ fn converted_passes(
     in_order.or(passes)
 }
 
+/// Passes in the order of an array have to take so much less than a stage with long runs: one that brings these, and one that
+/// takes them away within the caches.
+const TENTHS_OF_BROUGHT: u64 = 6;
+const TENTHS_OF_TAKEN: u64 = 9;
+
 /// Two passes, one of which only converts: from the order of the array, or into it. `None` if others, or one pass, are as
 /// quick.
 fn passes_in_order(
@@ -218,10 +241,12 @@ fn passes_in_order(
         None if !direct.iter().any(|leaf| leaf.stages.are_there()) => return None,
         // Long runs are better kept in L1, above all such as are brought.
         None if direct.iter().all(cost::has_long_runs) => {
-            let tenths = match ways.source.is_staged() {
-                true => 6,
-                false if elements.stores.of_runs() => 10,
-                false => 9,
+            let tenths = if ways.source.is_staged() {
+                TENTHS_OF_BROUGHT
+            } else if elements.stores.of_runs() {
+                10
+            } else {
+                TENTHS_OF_TAKEN
             };
             cost(direct, elements.stores)? / 10 * tenths
         }
@@ -238,6 +263,15 @@ fn staged_passes(
     ways: Ways,
     direct: &[Leaf],
 ) -> Option<Vec<Leaf>> {
+    // Padding is filled by itself beside these.
+    let is_data = |leaf: &&Leaf| !matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
+    let data: Vec<Leaf>;
+    let direct = if ways.destination.is_staged() {
+        data = direct.iter().filter(is_data).cloned().collect();
+        &data
+    } else {
+        direct
+    };
     ways.placed(nest, elements, |nest, elements, ways| hop::data(nest, elements, ways, direct))
 }
 
@@ -507,9 +541,13 @@ impl Ways {
 
     /// The leaves of a nest.
     fn leaves(self, nest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
+        self.staged(choose::data(self.nest(nest)?, &self.elements(elements)?)?, elements.stores)
+    }
+
+    /// The same, with padding that is filled by itself.
+    fn leaves_beside_padding(self, nest: &Nest, elements: &Elements) -> Option<Vec<Leaf>> {
         let (nest, padding) = self.without_padding(nest, elements)?;
-        let of_seen = choose::data(self.nest(&nest)?, &self.elements(elements)?)?;
-        let mut leaves = self.staged(of_seen, elements.stores)?;
+        let mut leaves = self.leaves(&nest, elements)?;
         leaves.extend(padding);
         Some(leaves)
     }
