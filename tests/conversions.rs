@@ -251,6 +251,48 @@ fn short_rows_are_brought_with_what_is_between_them() {
     }
 }
 
+/// Also of a buffer that ends with the last element, and where rows or their elements go down.
+#[test]
+fn what_is_between_rows_ends_with_the_array() {
+    for (text, image_type, host_type) in [
+        ("bf16[300,3]{0,1:T(4,128)(2,1)}", Bf16, F32),
+        ("bf16[200,11]{0,1:T(8,128)(2,1)}", Bf16, F32),
+        ("s8[150,6]{0,1:T(8,128)(4,1)}", S8, S32),
+        ("f32[140,5]{0,1:T(8,128)}", F32, F64),
+        ("bf16[40,150]{1,0:T(8,128)(2,1)}", Bf16, F32),
+    ] {
+        let shape = shape(text);
+        let (rows, columns) = (shape.bounds().unwrap()[0], shape.bounds().unwrap()[1]);
+        let (numbers, host) = (dense(image_type, rows * columns), dense(host_type, rows * columns));
+        let width = host.len() / (rows * columns) as usize;
+        let mut image = vec![0xee; shape.sizes().unwrap().image_bytes as usize];
+        oracle::pack(&shape, &numbers, &mut image).unwrap();
+        for (row, down) in
+            [(2, [false, false]), (2, [true, false]), (0, [true, true]), (3, [false, true])]
+        {
+            let steps = [(columns + row) as i64 * width as i64, width as i64];
+            let strides = [0, 1].map(|d| if down[d] { -steps[d] } else { steps[d] });
+            let last = [(rows - 1) as i64, (columns - 1) as i64];
+            let start: i64 = (0..2).map(|d| if down[d] { last[d] * steps[d] } else { 0 }).sum();
+            let length = (last[0] * steps[0] + last[1] * steps[1]) as usize + width;
+            let mut strided = vec![0x77; length];
+            for (i, number) in host.chunks_exact(width).enumerate() {
+                let (i, columns) = (i as i64, columns as i64);
+                let at = start + i / columns * strides[0] + i % columns * strides[1];
+                strided[at as usize..][..width].copy_from_slice(number);
+            }
+            for tier in Tier::available() {
+                let host = Host::strided(strides).starting_at(start as u64).of(host_type);
+                let builder = PlanBuilder::new().tier(tier).host(host);
+                check_plan(&builder.pack(&shape).unwrap(), &strided, &image);
+                if let Ok(unpack) = builder.unpack(&shape) {
+                    check_plan(&unpack, &image, &strided);
+                }
+            }
+        }
+    }
+}
+
 /// A stage holds a little of any array, so that none goes element by element.
 #[test]
 fn swapped_arrays_that_are_converted_have_kernels() {
