@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use super::choose::{self, Elements, Leaf, paddings};
+use super::choose::{self, Elements, Leaf, WORD_BITS, paddings};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
@@ -823,6 +823,18 @@ impl Words {
             (None, Which::Source) => Loop::new(1, bits, 0),
             (None, Which::Destination) => return None,
         };
+        // The rows of a tile that is full go on with those of the next one, as one loop.
+        let whole = WORD_BITS / bits.min(WORD_BITS);
+        let are_words = [word.extent, word.full].iter().all(|n| n.is_multiple_of(whole));
+        if whole > 1 && are_words && word.full.checked_mul(bits)? > MAX_WORD {
+            others.push(Loop {
+                extent: word.extent / whole,
+                full: word.full / whole,
+                source: word.source.wrapping_mul(whole),
+                destination: word.destination.wrapping_mul(whole),
+            });
+            word = Loop::new(whole, word.source, word.destination);
+        }
         let fill = (elements.destination_bits.into(), elements.fill);
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
         let (width, padding, are_readable);

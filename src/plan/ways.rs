@@ -127,11 +127,16 @@ pub(super) fn data(
             None
         };
         // Bit by bit nothing is done that can be staged without the padding beside it.
-        let passes = passes.or_else(|| {
-            let is_of_bits = |leaf: &Leaf| matches!(leaf.op, BlockOp::Bits { .. });
-            let mut ways = with_bytes(elements, order).filter(|_| leaves.iter().any(is_of_bits));
-            ways.find_map(|ways| ways.leaves_beside_padding(&nest, elements))
-        });
+        let is_of_bits = |leaf: &Leaf| matches!(leaf.op, BlockOp::Bits { .. });
+        let mut ways = with_bytes(elements, order).filter(|_| leaves.iter().any(is_of_bits));
+        let beside = ways.find_map(|ways| ways.leaves_beside_padding(&nest, elements));
+        let passes = match (passes, beside) {
+            (Some(passes), Some(beside)) => {
+                let costs = [&passes, &beside].map(|leaves| cost(leaves, elements.stores));
+                Some(if costs[1] < costs[0] { beside } else { passes })
+            }
+            (passes, beside) => passes.or(beside),
+        };
         let so_far = passes.as_deref().unwrap_or(&leaves);
         other_passes_in_order(&nest, elements, order, so_far).or(passes)
     };
