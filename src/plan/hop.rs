@@ -823,10 +823,10 @@ impl Words {
             (None, Which::Source) => Loop::new(1, bits, 0),
             (None, Which::Destination) => return None,
         };
-        // The rows of a tile that is full go on with those of the next one, as one loop.
+        // The rows of a full tile go on with those of the next column, as one loop. Bytes do well without words.
         let whole = WORD_BITS / bits.min(WORD_BITS);
         let are_words = [word.extent, word.full].iter().all(|n| n.is_multiple_of(whole));
-        if whole > 1 && are_words && word.full.checked_mul(bits)? > MAX_WORD {
+        if bits < 8 && are_words && word.full.checked_mul(bits)? > MAX_WORD {
             others.push(Loop {
                 extent: word.extent / whole,
                 full: word.full / whole,
