@@ -236,8 +236,9 @@ fn main() {
         .collect();
     let (count, seed) =
         (numbers.first().copied().unwrap_or(200), numbers.get(1).copied().unwrap_or(1));
-    for kind in KINDS {
-        let (mut found, mut drawn, mut number) = (Vec::new(), 0, seed << 32);
+    for (k, kind) in (0_u64..).zip(KINDS) {
+        // Other arrays for each seed and kind.
+        let (mut found, mut drawn, mut number) = (Vec::new(), 0, (seed << 32) + (k << 24));
         while drawn < count {
             number += 1;
             let bytes = noise(512, number);

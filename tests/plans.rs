@@ -346,6 +346,10 @@ fn rows_that_begin_within_bytes() {
         ("9,33,65", &["2,1,0", "2,0,1", "1,0,2", "0,1,2"]),
         ("3,130,31", &["2,1,0", "1,2,0", "0,2,1"]),
         ("20,3,9,7", &["3,2,1,0", "0,1,3,2"]),
+        // Rows that fill a tile, whose next column goes on with them.
+        ("56,8,31", &["0,1,2"]),
+        ("40,16,9", &["0,1,2", "0,2,1"]),
+        ("131,32,5", &["0,1,2"]),
     ];
     let mut copied = Vec::new();
     for (element_type, bits, tiles) in tiles {
@@ -540,6 +544,17 @@ fn words_that_tiles_fill_or_do_not_fill() {
             let explanation = plan.explain();
             let has_bits = explanation.parts.iter().any(|part| part.kernel.contains("-bits"));
             assert!(!has_bits, "{explanation}");
+        }
+    }
+    // Words are turned as such.
+    for text in
+        ["s4[98,8,14,45]{0,1,3,2:T(8,128)(8,1)E(4)}", "u4[536,8,704]{0,1,2:T(8,128)(8,1)E(4)}"]
+    {
+        let shape = shape(text);
+        for plan in [Plan::pack(&shape), Plan::unpack(&shape)] {
+            let explanation = plan.unwrap().explain();
+            let turns = explanation.parts.iter().any(|part| part.kernel.contains("transpose32"));
+            assert!(turns && explanation.hops == 2, "{explanation}");
         }
     }
 }

@@ -346,7 +346,7 @@ impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
         source: *const u8,
         destination: *mut u8,
     ) {
-        if !strip.is_reversed_run(8 * const { WIDTH as u32 }) {
+        if !strip.reverses(WIDTH) {
             // SAFETY: the same contract.
             return unsafe { Self::elements(strip, source, destination) };
         }

@@ -353,10 +353,14 @@ impl Strip {
         self.columns.checked_mul(bytes) == Some(self.source_line)
     }
 
-    /// Whether the elements of a block of [`BlockOp::Strided`], of so many bits, are a run from its end to its start, and
-    /// as many as are worth vectors.
-    pub fn is_reversed_run(&self, bits: u32) -> bool {
-        let width = bytes(bits);
+    /// Whether an op has single elements that are a run from its end to its start, and as many as are worth vectors.
+    pub fn is_reversed_run(&self, op: BlockOp) -> bool {
+        matches!(op, BlockOp::Strided { bits } if self.reverses(bytes(bits)))
+    }
+
+    /// The same of elements of so many bytes.
+    #[inline(always)]
+    fn reverses(&self, width: usize) -> bool {
         self.row_stride == width.wrapping_neg()
             && self.column_stride == width
             && self.columns >= LEAST_REVERSED

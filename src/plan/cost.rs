@@ -70,7 +70,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
-        BlockOp::Strided { bits } if strip.is_reversed_run(bits) => bytes(bits)?.checked_mul(2)?,
+        BlockOp::Strided { bits } if strip.is_reversed_run(op) => bytes(bits)?.checked_mul(2)?,
         BlockOp::Strided { .. } => elements.checked_mul(400)?,
         BlockOp::Squeeze { .. }
         | BlockOp::Unsqueeze { .. }

@@ -239,7 +239,7 @@ fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
         last_columns: strip.tail,
         last_rows: strip.tail_rows,
         slow: match call.op {
-            BlockOp::Strided { bits } if strip.is_reversed_run(bits) => None,
+            op if strip.is_reversed_run(op) => None,
             BlockOp::Strided { .. } => {
                 Some("slow: single elements, because one side has no neighbours that stay so")
             }

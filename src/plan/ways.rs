@@ -424,7 +424,7 @@ fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
         BlockOp::CopyBits { .. } if leaf.strip.columns < LEAST_RUN_BITS => 2,
-        BlockOp::Strided { bits } if leaf.strip.is_reversed_run(bits) => 0,
+        op if leaf.strip.is_reversed_run(op) => 0,
         BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
         BlockOp::Strided { .. } => 1,
         op if leaf.strip.is_below_vectors(op, tier) => 1,
