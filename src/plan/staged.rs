@@ -210,6 +210,12 @@ impl Scratch {
     }
 }
 
+fn swap_lines_and_blocks(strip: &mut Strip) {
+    std::mem::swap(&mut strip.lines, &mut strip.blocks);
+    std::mem::swap(&mut strip.source_line, &mut strip.source_step);
+    std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
+}
+
 impl Leaf {
     fn source_scratch(&self, way: Way) -> Option<Scratch> {
         let strip = &self.strip;
@@ -307,9 +313,7 @@ impl Leaf {
         let ((line, _, runs), (_, step, others)) = (staged, other);
         let make_lines = strip.blocks > 1 && step == others.bytes && others.bytes < LINE;
         if strip.lines > 1 && line == runs.bytes && !make_lines {
-            std::mem::swap(&mut strip.lines, &mut strip.blocks);
-            std::mem::swap(&mut strip.source_line, &mut strip.source_step);
-            std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
+            swap_lines_and_blocks(strip);
         }
         Some(())
     }
@@ -330,9 +334,7 @@ impl Leaf {
             return Some(());
         }
         if strip.lines > 1 && line == run {
-            std::mem::swap(&mut strip.lines, &mut strip.blocks);
-            std::mem::swap(&mut strip.source_line, &mut strip.source_step);
-            std::mem::swap(&mut strip.destination_line, &mut strip.destination_step);
+            swap_lines_and_blocks(strip);
             return Some(());
         }
         let Some(i) = self.loops.iter().position(follows) else { return Some(()) };

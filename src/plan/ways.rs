@@ -126,21 +126,36 @@ pub(super) fn data(
         } else {
             None
         };
-        // Bit by bit nothing is done that can be staged without the padding beside it.
-        let is_of_bits = |leaf: &Leaf| matches!(leaf.op, BlockOp::Bits { .. });
-        let mut ways = with_bytes(elements, order).filter(|_| leaves.iter().any(is_of_bits));
-        let beside = ways.find_map(|ways| ways.leaves_beside_padding(&nest, elements));
-        let passes = match (passes, beside) {
-            (Some(passes), Some(beside)) => {
-                let costs = [&passes, &beside].map(|leaves| cost(leaves, elements.stores));
-                Some(if costs[1] < costs[0] { beside } else { passes })
-            }
-            (passes, beside) => passes.or(beside),
-        };
+        let beside = beside_padding(&nest, elements, order, &leaves);
+        let passes = quicker(passes, beside, elements);
         let so_far = passes.as_deref().unwrap_or(&leaves);
         other_passes_in_order(&nest, elements, order, so_far).or(passes)
     };
     Some(passes.unwrap_or(leaves))
+}
+
+/// What is staged beside padding that is filled by itself, where all else goes bit by bit.
+fn beside_padding(
+    nest: &Nest,
+    elements: &Elements,
+    order: MostFirst,
+    direct: &[Leaf],
+) -> Option<Vec<Leaf>> {
+    if !direct.iter().any(|leaf| matches!(leaf.op, BlockOp::Bits { .. })) {
+        return None;
+    }
+    with_bytes(elements, order).find_map(|ways| ways.leaves_beside_padding(nest, elements))
+}
+
+/// Which of two is estimated as quicker, if there are both.
+fn quicker(a: Option<Vec<Leaf>>, b: Option<Vec<Leaf>>, elements: &Elements) -> Option<Vec<Leaf>> {
+    match (a, b) {
+        (Some(a), Some(b)) => {
+            let [cost_a, cost_b] = [&a, &b].map(|leaves| cost(leaves, elements.stores));
+            Some(if cost_b < cost_a { b } else { a })
+        }
+        (a, b) => a.or(b),
+    }
 }
 
 /// What makes bytes of the elements of a source, and elements of a destination of bytes, if these are below a byte.
