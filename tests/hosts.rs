@@ -10,7 +10,9 @@ use proptest::prelude::*;
 use relayout::{
     BitOrder, ElementType, Error, Host, HostError, Padding, Plan, PlanBuilder, Shape, Tier, oracle,
 };
-use relayout_testing::{Choices, HostModel, made_up_window, move_through, noise, strides};
+use relayout_testing::{
+    Choices, HostModel, fill_chunks, made_up_window, move_through, noise, strides,
+};
 
 /// Packs and unpacks through made-up host arrays, in every tier.
 fn check(choices: &mut Choices<'_>, shape: &Shape) {
@@ -89,20 +91,11 @@ fn arrays_that_go_down_have_kernels() {
     ] {
         let shape = shape(text);
         let bounds = shape.bounds().unwrap();
-        let count = usize::try_from(bounds.iter().product::<u64>()).unwrap();
-        let width =
-            usize::try_from(shape.in_host_layout().sizes().unwrap().image_bytes).unwrap() / count;
-        let mut dense = noise((count * width) as u64, 5);
-        if shape.element_bits() < 8 {
-            let mask = (1_u8 << shape.element_bits()) - 1;
-            dense.iter_mut().for_each(|byte| *byte &= mask);
-        }
-        let mut image = vec![0xee; usize::try_from(shape.sizes().unwrap().image_bytes).unwrap()];
-        oracle::pack(&shape, &dense, &mut image).unwrap();
+        let width = i64::from(shape.element_type().host_bytes());
         // The most minor dimension, the most major one, and all.
         let last = bounds.len() - 1;
         for which in [vec![last], vec![0], (0..=last).collect()] {
-            let (mut strides, mut start, mut step) = (vec![0; bounds.len()], 0, width as i64);
+            let (mut strides, mut start, mut step) = (vec![0; bounds.len()], 0, width);
             for (d, &bound) in bounds.iter().enumerate().rev() {
                 strides[d] = step;
                 if which.contains(&d) {
@@ -111,39 +104,19 @@ fn arrays_that_go_down_have_kernels() {
                 }
                 step *= bound as i64;
             }
-            let mut reversed = vec![0; dense.len()];
-            for (i, element) in dense.chunks_exact(width).enumerate() {
-                let (mut rest, mut at) = (i as u64, start);
-                for (&bound, stride) in bounds.iter().zip(&strides).rev() {
-                    at += (rest % bound) as i64 * stride;
-                    rest /= bound;
-                }
-                reversed[at as usize..][..width].copy_from_slice(element);
-            }
-            let host = Host::strided(strides).starting_at(start as u64);
-            for (tier, streams) in
-                Tier::available().into_iter().flat_map(|tier| [(tier, false), (tier, true)])
-            {
-                let builder = PlanBuilder::new().tier(tier).streaming(streams).host(host.clone());
-                for (plan, source, expected) in [
-                    (builder.pack(&shape).unwrap(), &reversed, &image),
-                    (builder.unpack(&shape).unwrap(), &image, &reversed),
-                ] {
-                    let mut made = vec![0x77; expected.len()];
-                    plan.run(source, &mut made).unwrap();
-                    assert!(&made == expected, "{}", plan.explain());
-                    let mut pieces = vec![0x77; expected.len()];
-                    for chunk in plan.chunks(expected.len() as u64 / 5 + 1) {
-                        let range = chunk.destination();
-                        let piece = &mut pieces[range.start as usize..range.end as usize];
-                        chunk.run(source, piece).unwrap();
-                    }
-                    assert!(&pieces == expected, "in chunks: {}", plan.explain());
-                }
+            let model = HostModel::strided(&shape, &strides, start as u64, 0);
+            for pack in [true, false] {
+                let bytes = noise(40, which.len() as u64);
+                let choices = &mut Choices::new(&bytes);
+                move_through(choices, &shape, None, &model, pack, &Tier::available());
+                let builder = PlanBuilder::new().host(model.host.clone());
+                let plan =
+                    if pack { builder.pack(&shape) } else { builder.unpack(&shape) }.unwrap();
+                fill_chunks(&plan, plan.destination_bytes() / 5 + 1);
             }
         }
     }
-    // Rows that end where these go on, which are larger: few elements beside what vectors do.
+    // Of large ones no element is moved by itself.
     for text in ["bf16[512,1024]{1,0:T(8,128)(2,1)}", "s4[512,1024]{1,0:T(8,128)(8,1)E(4)}"] {
         let width = if text.starts_with("bf16") { 2 } else { 1 };
         let host = Host::strided([1024 * width, -width]).starting_at(1023 * width as u64);
@@ -183,7 +156,8 @@ fn packed_host_arrays_have_kernels() {
 }
 
 /// Packed arrays whose rows are short and follow each other, end within a byte, or stay together while what is around them
-/// is swapped; and rows of pixels that are words with those of other rows.
+/// is swapped; rows of pixels that are words with those of other rows, or fill some; and rows that fill tiles. None goes by
+/// the index math, streamed or not.
 #[test]
 fn packed_arrays_of_short_rows_are_right() {
     for text in [
@@ -197,6 +171,11 @@ fn packed_arrays_of_short_rows_are_right() {
         "pred[70,50,5]{2,0,1:E(1)}",
         "pred[300,41]{0,1:T(32,128)(32,1)E(1)}",
         "pred[64,20,9,3]{0,2,3,1:T(8,128)(4,1)}",
+        "pred[25,140,7]{1,2,0:T(8,128)(4,1)}",
+        "pred[3,4,12,140,6]{3,4,2,1,0:T(8,128)(4,1)}",
+        "pred[140,40,3]{0,1,2:T(8,128)(4,1)}",
+        "u4[136,8,30]{0,1,2:T(8,128)(8,1)E(4)}",
+        "u4[40,1,603]{1,2,0:T(64,128)(8,1)E(4)}",
     ] {
         let shape = shape(text);
         let bits = match &text[..2] {
@@ -219,13 +198,17 @@ fn packed_arrays_of_short_rows_are_right() {
                 };
                 packed[at / 8] |= element << shift;
             }
-            for tier in Tier::available() {
-                let builder = PlanBuilder::new().tier(tier).host(Host::dense().packed(order));
+            for (tier, streams) in
+                Tier::available().into_iter().flat_map(|tier| [(tier, false), (tier, true)])
+            {
+                let builder = PlanBuilder::new().tier(tier).streaming(streams);
+                let builder = builder.host(Host::dense().packed(order));
                 let pack = builder.pack(&shape).unwrap();
                 let mut made = vec![0xee; image.len()];
                 pack.run(&packed, &mut made).unwrap();
                 assert!(made == image, "{order:?} {}", pack.explain());
                 let unpack = builder.unpack(&shape).unwrap();
+                assert!(pack.explain().slow.or(unpack.explain().slow).is_none(), "{text}");
                 let mut back = vec![0; packed.len()];
                 unpack.run(&image, &mut back).unwrap();
                 assert!(back == packed, "{order:?} {}", unpack.explain());

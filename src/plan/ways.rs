@@ -188,13 +188,15 @@ fn other_passes_in_order(
     if !cost::is_slow(so_far, elements) {
         return None;
     }
-    let is_slow = |leaf: &Leaf| slowness(leaf, elements.stores.tier) > 0;
-    let is_staged = |leaf: &Leaf| leaf.hop.is_some() || leaf.stages.are_there() || is_slow(leaf);
+    let goes_by_elements = |leaf: &Leaf| slowness(leaf, elements.stores.tier) > 0;
+    let is_direct =
+        |leaf: &Leaf| leaf.hop.is_none() && !leaf.stages.are_there() && !goes_by_elements(leaf);
     let narrow = with_bytes(elements, order)
-        .filter(|_| so_far.iter().any(is_staged))
+        .filter(|_| !so_far.iter().all(is_direct))
         .filter_map(|ways| ways.placed(nest, elements, hop::in_order_of_stage));
     // Wide elements are not made into words.
-    let may_turn = order.is_least() && (elements.source_bits < 64 || so_far.iter().any(is_slow));
+    let may_turn =
+        order.is_least() && (elements.source_bits < 64 || so_far.iter().any(goes_by_elements));
     let reversed = if may_turn { hop::in_order_of_reversed(nest, elements) } else { None };
     let all = narrow.chain(reversed);
     let all = all.filter_map(|leaves| Some((cost(&leaves, elements.stores)?, leaves)));
