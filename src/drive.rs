@@ -230,6 +230,11 @@ impl Buffers<'_> {
         if matches!(call.op, BlockOp::CopyBits { .. }) {
             return self.copy_bits(run, &call.strip, source, destination);
         }
+        if matches!(call.op, BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. }) {
+            let (source_bit, destination_bit) = (bit_of_byte(source), bit_of_byte(destination));
+            let strip = Strip { source_bit, destination_bit, ..call.strip };
+            return self.kernel(run, &strip, &[], At::Array(source), At::Array(destination));
+        }
         let Stages { source: before, destination: behind } = &call.stages;
         if let Some(stage) = before {
             self.bring(stage, source);
@@ -278,69 +283,37 @@ impl Buffers<'_> {
     /// Brings what a stage reads into scratch memory.
     fn bring(&mut self, stage: &Stage, source: u64) {
         let Some(run) = stage.run else { return };
-        stage.for_runs(source, |runs| {
-            if let BlockOp::Widen { bits, most_first } = stage.op
-                && runs.head > 0
-                && let Some(scratch) = self.scratch.as_deref_mut()
-            {
-                runs.each().for_each(|(at, in_scratch)| {
-                    let bytes = &mut halves(scratch).0[in_scratch..in_scratch + runs.head];
-                    bits::widen_run(self.source, at, bits, most_first, bytes);
-                });
-            }
-            // Of its last byte, a run may only have a part.
-            let columns = runs.whole + runs.tail;
-            if columns > 0 {
-                let strip = Strip {
-                    source_line: bytes_of(runs.blocks.array),
-                    destination_line: runs.blocks.scratch,
-                    source_step: bytes_of(runs.rows.array),
-                    destination_step: runs.rows.scratch,
-                    columns,
-                    // Behind its runs is mostly what comes next.
-                    next: stage.run_bytes(),
-                    ..stage.strip(&runs)
-                };
-                for (at, in_scratch) in runs.whole_of_lines(stage) {
-                    self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
-                }
-            }
-        });
+        let (blocks, rows) = (stage.blocks, stage.rows);
+        for (at, in_scratch) in stage.each_line(source) {
+            let strip = Strip {
+                source_line: stage.in_array(blocks),
+                destination_line: blocks.scratch,
+                source_step: stage.in_array(rows),
+                destination_step: rows.scratch,
+                source_bit: bit_of_byte(at),
+                // Behind its runs is mostly what comes next.
+                next: stage.run_bytes(),
+                ..stage.strip()
+            };
+            self.kernel(run, &strip, &[], At::Array(at), At::SourceScratch(in_scratch));
+        }
     }
 
     /// Takes away what a kernel left in scratch memory.
     fn take_away(&mut self, stage: &Stage, destination: u64) {
         let Some(run) = stage.run else { return };
-        stage.for_runs(destination, |runs| {
-            if runs.whole > 0 {
-                let strip = Strip {
-                    source_line: runs.blocks.scratch,
-                    destination_line: bytes_of(runs.blocks.array),
-                    source_step: runs.rows.scratch,
-                    destination_step: bytes_of(runs.rows.array),
-                    columns: runs.whole,
-                    ..stage.strip(&runs)
-                };
-                for (at, in_scratch) in runs.whole_of_lines(stage) {
-                    let in_scratch = At::DestinationScratch(in_scratch);
-                    self.kernel(run, &strip, &[], in_scratch, At::Array(at));
-                }
-            }
-            let BlockOp::Narrow { bits, truth, most_first } = stage.op else { return };
-            let Some(scratch) = self.scratch.as_deref_mut() else { return };
-            for (first, count) in [(0, runs.head), (runs.head + runs.whole, runs.tail)] {
-                if count == 0 {
-                    continue;
-                }
-                runs.each().for_each(|(at, in_scratch)| {
-                    let in_scratch = in_scratch + first;
-                    let bytes = &halves(scratch).1[in_scratch..in_scratch + count];
-                    let destination = self.destination.initialised();
-                    let at = at.wrapping_add(stage.bits_of(first));
-                    bits::narrow_run(bytes, (bits, truth, most_first), destination, at);
-                });
-            }
-        });
+        let (blocks, rows) = (stage.blocks, stage.rows);
+        for (at, in_scratch) in stage.each_line(destination) {
+            let strip = Strip {
+                source_line: blocks.scratch,
+                destination_line: stage.in_array(blocks),
+                source_step: rows.scratch,
+                destination_step: stage.in_array(rows),
+                destination_bit: bit_of_byte(at),
+                ..stage.strip()
+            };
+            self.kernel(run, &strip, &[], At::DestinationScratch(in_scratch), At::Array(at));
+        }
     }
 
     /// Runs of bits, in a strip whose steps are in bits: those that begin at the same bits of bytes in one call.
@@ -439,111 +412,41 @@ fn bit_of_byte(at: u64) -> u8 {
     u8::try_from(at % 8).unwrap_or(0)
 }
 
-/// A run of fewer elements that begins or ends within a byte is done without a kernel.
-const SHORT_RUN: usize = 64;
-
-/// Runs of a stage that begin at the same bit of a byte.
-struct StagedRuns {
-    /// Where the first one begins: the bit in the array, and the byte in scratch memory.
-    at: u64,
-    in_scratch: usize,
-    lines: Steps,
-    blocks: Steps,
-    rows: Steps,
-    /// Elements of each run before its first whole byte of the array, in its whole bytes, and behind these.
-    head: usize,
-    whole: usize,
-    tail: usize,
-}
-
-impl StagedRuns {
-    /// Where each of them begins.
-    fn each(&self) -> impl Iterator<Item = (u64, usize)> {
-        let &StagedRuns { at, in_scratch, lines, blocks, rows, .. } = self;
-        (0..lines.count).flat_map(move |line| {
-            let (at, in_scratch) = lines.step(at, in_scratch, line);
-            (0..blocks.count).flat_map(move |block| {
-                let (at, in_scratch) = blocks.step(at, in_scratch, block);
-                (0..rows.count).map(move |row| rows.step(at, in_scratch, row))
-            })
+impl Stage {
+    /// Where the runs of each line begin, if all do at a bit of the array: the bit, and the byte in scratch memory.
+    fn each_line(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
+        let Steps { count, array, scratch } = self.lines;
+        (0..count).map(move |line| {
+            (start.wrapping_add(wide(line).wrapping_mul(array)), line * scratch)
         })
     }
 
-    /// Where the whole bytes of the first one of each line begin.
-    fn whole_of_lines(&self, stage: &Stage) -> impl Iterator<Item = (u64, usize)> {
-        let in_scratch = self.in_scratch + self.head * stage.scratch_width;
-        let at = self.at.wrapping_add(stage.bits_of(self.head));
-        let lines = self.lines;
-        (0..lines.count).map(move |line| lines.step(at, in_scratch, line))
-    }
-}
-
-impl Stage {
-    /// Does something with all runs, of the array from this bit on.
-    fn for_runs(&self, start: u64, mut with: impl FnMut(StagedRuns)) {
-        let (lines, blocks, rows) = (self.lines, self.blocks, self.rows);
-        let lots = |steps: Steps| {
-            alike(steps.count, steps.array).map(move |(first, count, apart)| {
-                let array = steps.array.wrapping_mul(wide(apart));
-                (first, Steps { count, array, scratch: steps.scratch.wrapping_mul(apart) })
-            })
-        };
-        for (line, of_lines) in lots(lines) {
-            let (at, in_scratch) = lines.step(start, 0, line);
-            for (block, of_blocks) in lots(blocks) {
-                let (at, in_scratch) = blocks.step(at, in_scratch, block);
-                for (row, of_rows) in lots(rows) {
-                    let (at, in_scratch) = rows.step(at, in_scratch, row);
-                    with(self.runs((at, in_scratch), [of_lines, of_blocks, of_rows]));
-                }
-            }
+    /// A step of the array as its kernel counts it: in bits, if runs may begin within bytes.
+    fn in_array(&self, steps: Steps) -> usize {
+        if self.may_begin_within_bytes() {
+            isize::try_from(steps.array.cast_signed()).unwrap_or(isize::MAX).cast_unsigned()
+        } else {
+            bytes_of(steps.array)
         }
-    }
-
-    fn runs(&self, (at, in_scratch): (u64, usize), steps: [Steps; 3]) -> StagedRuns {
-        let (head, tail) = match self.op {
-            BlockOp::Widen { bits, .. } | BlockOp::Narrow { bits, .. } => {
-                let in_byte = 8 / bits;
-                let before = usize::try_from(at % 8 / u64::from(bits)).unwrap_or(0);
-                let in_byte = usize::try_from(in_byte).unwrap_or(1);
-                let head = ((in_byte - before) % in_byte).min(self.elements);
-                let tail = (self.elements - head) % in_byte;
-                let is_short = self.elements < SHORT_RUN && (head | tail) > 0;
-                if is_short { (self.elements, 0) } else { (head, tail) }
-            }
-            _ => (0, 0),
-        };
-        let whole = self.elements - head - tail;
-        let [lines, blocks, rows] = steps;
-        StagedRuns { at, in_scratch, lines, blocks, rows, head, whole, tail }
-    }
-
-    /// So many elements of the array.
-    fn bits_of(&self, elements: usize) -> u64 {
-        wide(elements).wrapping_mul(self.array_bits.into())
     }
 
     /// Whole bytes of a run in the array.
     fn run_bytes(&self) -> usize {
-        usize::try_from(self.bits_of(self.elements) / 8).unwrap_or(usize::MAX)
+        let bits = wide(self.elements).wrapping_mul(self.array_bits.into());
+        usize::try_from(bits / 8).unwrap_or(usize::MAX)
     }
 
-    /// The strip of these runs, without its steps: a line of each block, a block of each row.
-    fn strip(&self, runs: &StagedRuns) -> Strip {
+    /// The strip of the runs of a line, without its steps: a line of each block, a block of each row.
+    fn strip(&self) -> Strip {
         Strip {
-            lines: runs.blocks.count,
-            blocks: runs.rows.count,
+            lines: self.blocks.count,
+            blocks: self.rows.count,
             rows: 1,
+            columns: self.elements,
             is_far: self.is_far,
             core: self.core,
             ..Strip::default()
         }
-    }
-}
-
-impl Steps {
-    fn step(self, at: u64, in_scratch: usize, count: usize) -> (u64, usize) {
-        (at.wrapping_add(wide(count).wrapping_mul(self.array)), in_scratch + count * self.scratch)
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::marker::PhantomData;
 
+use super::bit_runs::{NarrowBits, WidenBits};
 use super::convert::ConvertRun;
 use super::convert_words::{ConvertInterleave, ConvertWords, DeinterleaveConvert};
 use super::copy::{CopyRun, Fill, Strided};
@@ -267,15 +268,19 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
             (4, 4) => entry!(Unsqueeze, 4, 4),
             _ => return None,
         },
-        Op::Narrow { bits, truth, most_first } => match (bits, truth, most_first) {
-            (1, false, false) => entry!(Narrow, 1, false, false),
-            (1, true, false) => entry!(Narrow, 1, true, false),
-            (2, false, false) => entry!(Narrow, 2, false, false),
-            (4, false, false) => entry!(Narrow, 4, false, false),
-            (1, false, true) => entry!(Narrow, 1, false, true),
-            (1, true, true) => entry!(Narrow, 1, true, true),
-            (2, false, true) => entry!(Narrow, 2, false, true),
-            (4, false, true) => entry!(Narrow, 4, false, true),
+        Op::Narrow { bits: 1, truth: false } => entry!(Narrow, 1, false),
+        Op::Narrow { bits: 1, truth: true } => entry!(Narrow, 1, true),
+        Op::Narrow { bits: 2, truth: false } => entry!(Narrow, 2, false),
+        Op::Narrow { bits: 4, truth: false } => entry!(Narrow, 4, false),
+        Op::NarrowBits { bits, truth, most_first } => match (bits, truth, most_first) {
+            (1, false, false) => entry!(NarrowBits, 1, false, false),
+            (1, true, false) => entry!(NarrowBits, 1, true, false),
+            (2, false, false) => entry!(NarrowBits, 2, false, false),
+            (4, false, false) => entry!(NarrowBits, 4, false, false),
+            (1, false, true) => entry!(NarrowBits, 1, false, true),
+            (1, true, true) => entry!(NarrowBits, 1, true, true),
+            (2, false, true) => entry!(NarrowBits, 2, false, true),
+            (4, false, true) => entry!(NarrowBits, 4, false, true),
             _ => return None,
         },
         Op::Convert { conversion } => match conversion {
@@ -322,13 +327,16 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
         Op::Reverse { bits: 4 } => I::entry::<Reverse<4>>(),
-        Op::Widen { bits, most_first } => match (bits, most_first) {
-            (1, false) => I::entry::<Widen<1, false>>(),
-            (2, false) => I::entry::<Widen<2, false>>(),
-            (4, false) => I::entry::<Widen<4, false>>(),
-            (1, true) => I::entry::<Widen<1, true>>(),
-            (2, true) => I::entry::<Widen<2, true>>(),
-            (4, true) => I::entry::<Widen<4, true>>(),
+        Op::Widen { bits: 1 } => I::entry::<Widen<1>>(),
+        Op::Widen { bits: 2 } => I::entry::<Widen<2>>(),
+        Op::Widen { bits: 4 } => I::entry::<Widen<4>>(),
+        Op::WidenBits { bits, most_first } => match (bits, most_first) {
+            (1, false) => I::entry::<WidenBits<1, false>>(),
+            (2, false) => I::entry::<WidenBits<2, false>>(),
+            (4, false) => I::entry::<WidenBits<4, false>>(),
+            (1, true) => I::entry::<WidenBits<1, true>>(),
+            (2, true) => I::entry::<WidenBits<2, true>>(),
+            (4, true) => I::entry::<WidenBits<4, true>>(),
             _ => return None,
         },
         Op::Transpose { bits: 8 } => entry!(TransposeNarrow, 8, 1),

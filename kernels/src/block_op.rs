@@ -56,11 +56,23 @@ pub enum BlockOp {
         bits: u32,
         /// Keep whether any bit was set, instead of the low bits.
         truth: bool,
-        /// The first element of a byte has its most significant bits.
-        most_first: bool,
     },
     /// A run of narrow elements into a run of bytes: the mirror of `Narrow`.
     Widen {
+        /// Bits that make one byte.
+        bits: u32,
+    },
+    /// As `Narrow`, but the run may begin, and end, within a byte, whose other bits stay as they are.
+    NarrowBits {
+        /// Bits of each byte that are kept.
+        bits: u32,
+        /// Keep whether any bit was set, instead of the low bits.
+        truth: bool,
+        /// The first element of a byte has its most significant bits.
+        most_first: bool,
+    },
+    /// As `Widen`, but the run may begin within a byte: the mirror of `NarrowBits`.
+    WidenBits {
         /// Bits that make one byte.
         bits: u32,
         /// The first element of a byte has its most significant bits.
@@ -225,10 +237,13 @@ impl fmt::Display for BlockOp {
                 write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
             }
             BlockOp::Unsqueeze { ways, bits } => write!(f, "deinterleave{ways}x8-unsqueeze{bits}"),
-            BlockOp::Narrow { bits, truth: t, most_first } => {
+            // Where they may begin is no matter to who reads it.
+            BlockOp::Narrow { bits, truth: t } => write!(f, "narrow{bits}{}", truth(t)),
+            BlockOp::NarrowBits { bits, truth: t, most_first } => {
                 write!(f, "narrow{bits}{}{}", truth(t), order(most_first))
             }
-            BlockOp::Widen { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
+            BlockOp::Widen { bits } => write!(f, "widen{bits}"),
+            BlockOp::WidenBits { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
             BlockOp::CopyBits { bits, from_most_first, to_most_first, .. } => {
                 let reverse = if from_most_first == to_most_first { "" } else { "-reverse" };

@@ -53,6 +53,7 @@ mod aarch64;
 mod ahead;
 mod algorithm;
 mod at_strides;
+mod bit_runs;
 pub mod bits;
 mod block_op;
 mod carry;
@@ -142,6 +143,8 @@ impl Place {
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen, convert | element column | element column |
 /// | copy-bits | bit source_bit + column | bit destination_bit + column |
+/// | narrow-bits | column | bit destination_bit + column · w |
+/// | widen-bits | bit source_bit + column · w | column |
 /// | convert-interleave | row · row_stride + column · w before | word column |
 /// | deinterleave-convert | word column | row · row_stride + column · w behind |
 /// | transpose | row · row_stride + column · w | column · column_stride + row · w |
@@ -161,6 +164,8 @@ impl Place {
 /// column mod ways in word row · ways + e of the destination; of an exchange, element
 /// `way` of a word is the element of number `row` there. Of a narrow-transpose, and its mirror, `ways` are the
 /// elements of a word of 32 bits; what the last one has room for besides is written as zeros, or not looked at.
+///
+/// Of narrow-bits, lines and steps are in bits in the destination, of widen-bits in the source.
 ///
 /// Behind the columns, `pad` bytes of zeros are written in the destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,7 +205,7 @@ pub struct Strip {
     /// The byte that a fill writes.
     pub fill: u8,
     /// Of a copy of bits, whose columns are bits: which one of a byte its runs begin with in the source, in the order that
-    /// this has.
+    /// this has. Of widen-bits, which one the first run begins with.
     pub source_bit: u8,
     /// And in the destination.
     pub destination_bit: u8,
@@ -518,7 +523,10 @@ impl Strip {
             BlockOp::TransposeDeinterleave { ways, bits } => self.columns_of_words(ways, bits)?,
             BlockOp::InterleaveColumns { bits, .. } => rows(run(bits)?),
             BlockOp::DeinterleaveColumns { ways, bits } => self.words_of_columns(ways, bits)?,
-            BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Narrow { .. } => one(self.columns),
+            BlockOp::Copy
+            | BlockOp::Reverse { .. }
+            | BlockOp::Narrow { .. }
+            | BlockOp::NarrowBits { .. } => one(self.columns),
             BlockOp::Interleave { bits, .. } => rows(run(bits)?),
             BlockOp::Transpose { bits } => rows(self.element_of(bits)?.checked_mul(self.columns)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
@@ -542,7 +550,10 @@ impl Strip {
             BlockOp::Squeeze { .. } => rows(self.columns),
             BlockOp::Deinterleave { ways, bits, .. } => one(run(ways.checked_mul(bits)?)?),
             BlockOp::Unsqueeze { ways, .. } => one(run(ways.checked_mul(8)?)?),
-            BlockOp::Widen { bits, .. } => one(run_bytes(self.columns, bits)?),
+            BlockOp::Widen { bits } => one(run_bytes(self.columns, bits)?),
+            BlockOp::WidenBits { bits, .. } => {
+                one(bytes_of_bits(self.source_bit, self.bits_of_columns(bits)?)?)
+            }
             BlockOp::CopyBits { .. } => one(bytes_of_bits(self.source_bit, self.columns)?),
             BlockOp::Strided { bits } => {
                 Runs { count: self.columns, stride: self.row_stride, bytes: bytes(bits) }
@@ -561,9 +572,11 @@ impl Strip {
         };
         let one = |bytes| Runs { count: 1, stride: 0, bytes };
         Some(match op {
-            BlockOp::Copy | BlockOp::Reverse { .. } | BlockOp::Fill | BlockOp::Widen { .. } => {
-                one(self.columns)
-            }
+            BlockOp::Copy
+            | BlockOp::Reverse { .. }
+            | BlockOp::Fill
+            | BlockOp::Widen { .. }
+            | BlockOp::WidenBits { .. } => one(self.columns),
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().1)?)
             }
@@ -576,6 +589,9 @@ impl Strip {
             BlockOp::Deinterleave { bits, .. } => rows(run(bits)?),
             BlockOp::Unsqueeze { .. } => rows(self.columns),
             BlockOp::Narrow { bits, .. } => one(run_bytes(self.columns, bits)?),
+            BlockOp::NarrowBits { bits, .. } => {
+                one(bytes_of_bits(self.destination_bit, self.bits_of_columns(bits)?)?)
+            }
             BlockOp::CopyBits { .. } => one(bytes_of_bits(self.destination_bit, self.columns)?),
             BlockOp::Transpose { bits } => {
                 let bytes = self.element_of(bits)?.checked_mul(self.rows)?;
@@ -606,6 +622,10 @@ impl Strip {
         })
     }
 
+    fn bits_of_columns(&self, bits: u32) -> Option<usize> {
+        self.columns.checked_mul(usize::try_from(bits).ok()?)
+    }
+
     /// The bytes of what is transposed. `None` if the kernel were told others.
     fn element_of(&self, bits: u32) -> Option<usize> {
         let element = bytes(bits);
@@ -634,6 +654,10 @@ impl Strip {
     /// Which bytes a kernel may read, counted from the source pointer. `None` where a
     /// number does not fit, or there are no runs.
     pub fn source_range(&self, op: BlockOp) -> Option<Range<i128>> {
+        if let BlockOp::WidenBits { bits, .. } = op {
+            let lines = [(self.lines, self.source_line), (self.blocks, self.source_step)];
+            return self.bytes_of_runs(self.source_bit, bits, lines);
+        }
         self.range((self.source_line, self.source_step), |strip| {
             let lines = [(strip.lines, strip.source_line), (strip.blocks, strip.source_step)];
             strip.source_runs(op)?.range(lines)
@@ -643,12 +667,31 @@ impl Strip {
     /// Which bytes a kernel may write, counted from the destination pointer. `None`
     /// where a number does not fit, or there are no runs.
     pub fn destination_range(&self, op: BlockOp) -> Option<Range<i128>> {
+        if let BlockOp::NarrowBits { bits, .. } = op {
+            let blocks = (self.blocks, self.destination_step);
+            let lines = [(self.lines, self.destination_line), blocks];
+            return self.bytes_of_runs(self.destination_bit, bits, lines);
+        }
         self.range((self.destination_line, self.destination_step), |strip| {
             let blocks = (strip.blocks, strip.destination_step);
             let mut runs = strip.destination_runs(op)?;
             runs.bytes = runs.bytes.checked_add(strip.pad)?;
             runs.range([(strip.lines, strip.destination_line), blocks])
         })
+    }
+
+    /// The bytes that have a bit of runs of elements of so many bits, whose lines and steps are in bits.
+    fn bytes_of_runs(
+        &self,
+        first: u8,
+        bits: u32,
+        lines: [(usize, usize); 2],
+    ) -> Option<Range<i128>> {
+        let run = Runs { count: 1, stride: 0, bytes: self.bits_of_columns(bits)? };
+        let all = run.range(lines)?;
+        let first = i128::from(first);
+        let end = all.end.checked_add(first + 7)?.div_euclid(8);
+        Some(all.start.checked_add(first)?.div_euclid(8)..end)
     }
 
     /// The same strip, lines in the place of blocks if it is these that go on with each other in the destination, and the

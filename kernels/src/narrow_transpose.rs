@@ -140,7 +140,7 @@ impl<const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
                     let from = from.wrapping_add(column);
                     let to = to.wrapping_add(word.wrapping_mul(strip.column_stride));
                     // SAFETY: the bytes of one word of the block.
-                    unsafe { scalar::narrow_run::<BITS, TRUTH, false>(count, from, to) };
+                    unsafe { scalar::narrow_run::<BITS, TRUTH, false, true>(count, from, to, 0) };
                     let made = (count * BITS as usize).div_ceil(8);
                     // SAFETY: the rest of that word.
                     unsafe { scalar::short_fill(to.wrapping_add(made), 0, WORD - made) };
@@ -219,7 +219,7 @@ impl<const BITS: u32, const STREAM: bool> Algorithm for TransposeWiden<BITS, STR
                     let count = elements(BITS).min(strip.rows - row);
                     let from = from.wrapping_add(word.wrapping_mul(strip.row_stride));
                     // SAFETY: the bytes of one word of the block.
-                    unsafe { scalar::widen_run::<BITS, false>(count, from, to.wrapping_add(row)) };
+                    unsafe { scalar::widen_run::<BITS, false>(count, from, 0, to.wrapping_add(row)) };
                 }
             }
         }

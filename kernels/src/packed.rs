@@ -5,30 +5,29 @@
 
 use super::algorithm::Algorithm;
 use super::scalar;
-use super::vector::{Vector, put};
+use super::vector::{LINE, Vector, put};
 use super::{Place, Strip};
 
 /// [`BlockOp::Narrow`](super::BlockOp::Narrow).
-pub(super) struct Narrow<
-    const BITS: u32,
-    const TRUTH: bool,
-    const MOST_FIRST: bool,
-    const STREAM: bool,
->;
+pub(super) struct Narrow<const BITS: u32, const TRUTH: bool, const STREAM: bool>;
 
-impl<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool, const STREAM: bool> Algorithm
-    for Narrow<BITS, TRUTH, MOST_FIRST, STREAM>
+impl<const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
+    for Narrow<BITS, TRUTH, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the columns of a block.
             unsafe {
-                scalar::narrow_run::<BITS, TRUTH, MOST_FIRST>(strip.columns, source, destination);
+                scalar::narrow_run::<BITS, TRUTH, false, true>(
+                    strip.columns,
+                    source,
+                    destination,
+                    0,
+                );
             };
-            let end = destination.wrapping_add((strip.columns * BITS as usize).div_ceil(8));
             // SAFETY: `pad` bytes follow them.
-            unsafe { scalar::short_fill(end, 0, strip.pad) };
+            unsafe { scalar::short_fill(padding::<BITS>(strip, destination), 0, strip.pad) };
         }
     }
 
@@ -39,57 +38,45 @@ impl<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool, const STREAM: b
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < <V::Half as Vector>::Half::BYTES * 8 / BITS as usize {
+        if strip.columns < least_columns::<V>(BITS) {
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let mut at = 0;
             // SAFETY: the columns of a block; the CPU has `V`.
-            at += unsafe {
-                narrow_columns::<V, BITS, TRUTH, MOST_FIRST, STREAM>(
+            unsafe {
+                narrow_columns::<V, BITS, TRUTH, false, STREAM>(
                     source,
                     destination,
-                    at,
                     strip.columns,
-                )
+                );
             };
-            // SAFETY: as above.
-            at += unsafe {
-                narrow_columns::<V::Half, BITS, TRUTH, MOST_FIRST, STREAM>(
-                    source,
-                    destination,
-                    at,
-                    strip.columns,
-                )
-            };
-            // SAFETY: as above.
-            at += unsafe {
-                narrow_columns::<<V::Half as Vector>::Half, BITS, TRUTH, MOST_FIRST, STREAM>(
-                    source,
-                    destination,
-                    at,
-                    strip.columns,
-                )
-            };
-            let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - at, ..*strip };
-            let source = source.wrapping_add(at);
-            let destination = destination.wrapping_add(at * BITS as usize / 8);
-            // SAFETY: the last columns of the block, and `pad` behind them.
-            unsafe { Self::elements(&rest, source, destination) };
+            // SAFETY: `pad` bytes follow them.
+            unsafe { scalar::short_fill(padding::<BITS>(strip, destination), 0, strip.pad) };
         }
     }
 }
 
-/// [`BlockOp::Widen`](super::BlockOp::Widen).
-pub(super) struct Widen<const BITS: u32, const MOST_FIRST: bool>;
+/// Where the padding of a block begins.
+#[inline(always)]
+fn padding<const BITS: u32>(strip: &Strip, block: *mut u8) -> *mut u8 {
+    block.wrapping_add((strip.columns * BITS as usize).div_ceil(8))
+}
 
-impl<const BITS: u32, const MOST_FIRST: bool> Algorithm for Widen<BITS, MOST_FIRST> {
+/// The fewest elements of so many bits that are narrowed, or widened, by a vector, the shortest one that `V` has.
+pub(super) const fn least_columns<V: Vector>(bits: u32) -> usize {
+    <V::Half as Vector>::Half::BYTES * 8 / bits as usize
+}
+
+/// [`BlockOp::Widen`](super::BlockOp::Widen).
+pub(super) struct Widen<const BITS: u32>;
+
+impl<const BITS: u32> Algorithm for Widen<BITS> {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the columns of a block.
-            unsafe { scalar::widen_run::<BITS, MOST_FIRST>(strip.columns, source, destination) };
+            unsafe { scalar::widen_run::<BITS, false>(strip.columns, source, 0, destination) };
         }
     }
 
@@ -100,35 +87,81 @@ impl<const BITS: u32, const MOST_FIRST: bool> Algorithm for Widen<BITS, MOST_FIR
         source: *const u8,
         destination: *mut u8,
     ) {
-        if strip.columns < <V::Half as Vector>::Half::BYTES * 8 / BITS as usize {
+        if strip.columns < least_columns::<V>(BITS) {
             // SAFETY: the same strip.
             return unsafe { Self::elements(strip, source, destination) };
         }
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            let mut at = 0;
             // SAFETY: the columns of a block; the CPU has `V`.
-            at += unsafe {
-                widen_columns::<V, BITS, MOST_FIRST>(source, destination, at, strip.columns)
-            };
-            // SAFETY: as above.
-            at += unsafe {
-                widen_columns::<V::Half, BITS, MOST_FIRST>(source, destination, at, strip.columns)
-            };
-            // SAFETY: as above.
-            at += unsafe {
-                widen_columns::<<V::Half as Vector>::Half, BITS, MOST_FIRST>(
-                    source,
-                    destination,
-                    at,
-                    strip.columns,
-                )
-            };
-            let rest = Strip { lines: 1, blocks: 1, columns: strip.columns - at, ..*strip };
-            let source = source.wrapping_add(at * BITS as usize / 8);
-            // SAFETY: the last columns of the block.
-            unsafe { Self::elements(&rest, source, destination.wrapping_add(at)) };
+            unsafe { widen_columns::<V, BITS, false>(source, destination, strip.columns) };
         }
     }
+}
+
+/// Narrows columns, the last ones, which are less than a vector, eight at a time; a byte of the destination that they do
+/// not fill is filled with zeros.
+///
+/// # Safety
+///
+/// They can be read as bytes, and the bytes that take them be written. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn narrow_columns<
+    V: Vector,
+    const BITS: u32,
+    const TRUTH: bool,
+    const MOST_FIRST: bool,
+    const STREAM: bool,
+>(
+    source: *const u8,
+    destination: *mut u8,
+    columns: usize,
+) {
+    let mut at = 0;
+    // SAFETY: by the contract of this function.
+    at += unsafe {
+        narrow_vectors::<V, BITS, TRUTH, MOST_FIRST, STREAM>(source, destination, at, columns)
+    };
+    // SAFETY: as above.
+    at += unsafe {
+        narrow_vectors::<V::Half, BITS, TRUTH, MOST_FIRST, STREAM>(source, destination, at, columns)
+    };
+    // SAFETY: as above.
+    at += unsafe {
+        narrow_vectors::<<V::Half as Vector>::Half, BITS, TRUTH, MOST_FIRST, STREAM>(
+            source,
+            destination,
+            at,
+            columns,
+        )
+    };
+    let (source, to) = (source.wrapping_add(at), destination.wrapping_add(at * BITS as usize / 8));
+    // SAFETY: the last columns.
+    unsafe { scalar::narrow_run::<BITS, TRUTH, MOST_FIRST, true>(columns - at, source, to, 0) };
+}
+
+/// Widens columns, the first of which begins a byte, the last ones, which are less than a vector, eight at a time.
+///
+/// # Safety
+///
+/// The bytes that they are in can be read, and they be written as bytes. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn widen_columns<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+    source: *const u8,
+    destination: *mut u8,
+    columns: usize,
+) {
+    let mut at = 0;
+    // SAFETY: by the contract of this function.
+    at += unsafe { widen_vectors::<V, BITS, MOST_FIRST>(source, destination, at, columns) };
+    // SAFETY: as above.
+    at += unsafe { widen_vectors::<V::Half, BITS, MOST_FIRST>(source, destination, at, columns) };
+    // SAFETY: as above.
+    at += unsafe {
+        widen_vectors::<<V::Half as Vector>::Half, BITS, MOST_FIRST>(source, destination, at, columns)
+    };
+    let (source, to) = (source.wrapping_add(at * BITS as usize / 8), destination.wrapping_add(at));
+    // SAFETY: the last columns.
+    unsafe { scalar::widen_run::<BITS, MOST_FIRST>(columns - at, source, 0, to) };
 }
 
 /// Narrows whole vectors of the columns from `at` to `end`. Returns how many columns
@@ -138,7 +171,7 @@ impl<const BITS: u32, const MOST_FIRST: bool> Algorithm for Widen<BITS, MOST_FIR
 ///
 /// The columns up to `end` can be read as bytes, and be written. The CPU has `V`.
 #[inline(always)]
-unsafe fn narrow_columns<
+pub(super) unsafe fn narrow_vectors<
     V: Vector,
     const BITS: u32,
     const TRUTH: bool,
@@ -176,7 +209,7 @@ unsafe fn narrow_columns<
 ///
 /// The columns up to `end` can be read, and be written as bytes. The CPU has `V`.
 #[inline(always)]
-unsafe fn widen_columns<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
+unsafe fn widen_vectors<V: Vector, const BITS: u32, const MOST_FIRST: bool>(
     source: *const u8,
     destination: *mut u8,
     at: usize,
@@ -352,6 +385,44 @@ pub(super) unsafe fn narrow_bytes<
     }
     // SAFETY: the CPU has `V`.
     unsafe { narrow::<V, BITS, TRUTH, MOST_FIRST>(bytes) }
+}
+
+/// Every other byte of a line, in its first half.
+const EVEN: [u8; LINE] = {
+    let (mut bytes, mut i) = ([0; LINE], 0_u8);
+    while (i as usize) < LINE {
+        bytes[i as usize] = 2 * i % 64;
+        i += 1;
+    }
+    bytes
+};
+
+/// The low bits of the bytes of a line, or whether any was set, in its first bytes; those behind them are of no use.
+///
+/// # Safety
+///
+/// The CPU has `V`, which has a line and shuffles all of it.
+#[inline(always)]
+pub(super) unsafe fn narrow_one<
+    V: Vector,
+    const BITS: u32,
+    const TRUTH: bool,
+    const MOST_FIRST: bool,
+>(
+    bytes: V,
+) -> V {
+    // SAFETY: by the contract of this function.
+    let mask = unsafe { V::splat(0xff >> (8 - BITS)) };
+    // SAFETY: a line.
+    let even = unsafe { V::load(const { EVEN }.as_ptr()) };
+    let mut all = if TRUTH { bytes.min(mask) } else { bytes.and(mask) };
+    if BITS < 2 {
+        all = pairs::<V, 1, MOST_FIRST>(all).shuffle(even);
+    }
+    if BITS < 4 {
+        all = pairs::<V, 2, MOST_FIRST>(all).shuffle(even);
+    }
+    pairs::<V, 4, MOST_FIRST>(all).shuffle(even)
 }
 
 /// [`BlockOp::Reverse`](super::BlockOp::Reverse).

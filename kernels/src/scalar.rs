@@ -194,32 +194,77 @@ pub(super) fn blocks(
     strip.places().map(move |place| place.of(source, destination))
 }
 
-/// Packs a run of bytes into a run of elements of `BITS` bits, the first of a byte in
-/// its least significant bits, or in its most significant ones. A byte of the
-/// destination that they do not fill is filled with zeros.
+/// Packs a run of bytes into a run of elements of `BITS` bits, which begins at a bit of its first byte. The other bits of
+/// that byte stay as they are; those of the last one become zeros if `CLEARS` says so, or stay, too.
 ///
 /// # Safety
 ///
-/// `columns` bytes can be read, and the bytes that take them written.
+/// `columns` bytes can be read, and the bytes that take them be written, and read where bits of them stay.
 #[inline(always)]
-pub(super) unsafe fn narrow_run<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool>(
+pub(super) unsafe fn narrow_run<
+    const BITS: u32,
+    const TRUTH: bool,
+    const MOST_FIRST: bool,
+    const CLEARS: bool,
+>(
     columns: usize,
     source: *const u8,
     destination: *mut u8,
+    bit: usize,
 ) {
+    let mut to = destination;
+    // What the next byte to be written has so far.
+    let mut begun = 0;
+    if bit > 0 {
+        // SAFETY: the first byte of the run.
+        begun = first_bits::<MOST_FIRST>(of_byte::<MOST_FIRST>(unsafe { to.read() }), bit);
+    }
     let mut at = 0;
     while at < columns {
-        let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
+        let count = if at + 8 <= columns { 8 } else { columns - at };
         // SAFETY: the columns from `at` on, eight or what is left.
-        let eight = unsafe { up_to_eight(source.wrapping_add(at), eight_bytes) };
-        let packed = bits::narrow::<BITS, TRUTH>(eight.to_le_bytes());
-        let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
-        let to = destination.wrapping_add(at / 8 * BITS as usize);
-        let count = (eight_bytes * BITS as usize).div_ceil(8);
-        // SAFETY: eight columns take BITS bytes, fewer as many as have a bit of them.
-        unsafe { few(packed.to_le_bytes().as_ptr(), to, count, BITS as usize) };
+        let eight = unsafe { up_to_eight(source.wrapping_add(at), count) };
+        // As a number whose most significant bits come first, if those of a byte do.
+        let bytes = if MOST_FIRST {
+            let packed = bits::narrow::<BITS, TRUTH>(eight.to_be_bytes());
+            begun |= packed << (u64::BITS - 8 * BITS) >> bit;
+            begun.to_be_bytes()
+        } else {
+            begun |= bits::narrow::<BITS, TRUTH>(eight.to_le_bytes()) << bit;
+            begun.to_le_bytes()
+        };
+        let whole = (bit + count * BITS as usize) / 8;
+        // SAFETY: bytes that these columns fill, with those before them.
+        unsafe { few(bytes.as_ptr(), to, whole, BITS as usize) };
+        to = to.wrapping_add(whole);
+        begun = if MOST_FIRST { begun << (8 * whole) } else { begun >> (8 * whole) };
         at += 8;
     }
+    let behind = (bit + columns * BITS as usize) % 8;
+    if behind == 0 {
+        return;
+    }
+    if !CLEARS {
+        // SAFETY: the last byte, which the columns do not fill.
+        let last = of_byte::<MOST_FIRST>(unsafe { to.read() });
+        begun = first_bits::<MOST_FIRST>(begun, behind) | last & !first_bits::<MOST_FIRST>(!0, behind);
+    }
+    let [last, ..] = if MOST_FIRST { begun.to_be_bytes() } else { begun.to_le_bytes() };
+    // SAFETY: as above.
+    unsafe { to.write(last) };
+}
+
+/// A byte as the first one of a number.
+#[inline(always)]
+fn of_byte<const MOST_FIRST: bool>(byte: u8) -> u64 {
+    if MOST_FIRST { u64::from(byte) << (u64::BITS - 8) } else { byte.into() }
+}
+
+/// The first bits of a number, fewer than 64.
+#[inline(always)]
+fn first_bits<const MOST_FIRST: bool>(number: u64, count: usize) -> u64 {
+    let first = (1_u64 << count) - 1;
+    number & if MOST_FIRST { first.rotate_right(u32::try_from(count).unwrap_or(0)) } else { first }
 }
 
 /// Up to eight bytes, and zeros behind them: not put together in memory, from where they could not be loaded as a whole
@@ -273,7 +318,7 @@ pub(super) unsafe fn few(source: *const u8, destination: *mut u8, count: usize, 
     }
 }
 
-/// Widens a run of elements of `BITS` bits into a run of bytes.
+/// Widens a run of elements of `BITS` bits, which begins at a bit of its first byte, into a run of bytes.
 ///
 /// # Safety
 ///
@@ -282,18 +327,23 @@ pub(super) unsafe fn few(source: *const u8, destination: *mut u8, count: usize, 
 pub(super) unsafe fn widen_run<const BITS: u32, const MOST_FIRST: bool>(
     columns: usize,
     source: *const u8,
+    bit: usize,
     destination: *mut u8,
 ) {
     let mut at = 0;
     while at < columns {
         let eight_bytes = if at + 8 <= columns { 8 } else { columns - at };
         let from = source.wrapping_add(at / 8 * BITS as usize);
-        let count = (eight_bytes * BITS as usize).div_ceil(8);
-        // SAFETY: eight columns are in BITS bytes, fewer in as many as have a bit of
-        // them.
+        let count = (bit + eight_bytes * BITS as usize).div_ceil(8);
+        // SAFETY: so many bytes have a bit of eight columns, or of what is left: five at most.
         let packed = unsafe { up_to_eight(from, count) };
-        let packed = if MOST_FIRST { bits::reversed(packed, BITS) } else { packed };
-        let eight = bits::widen::<BITS>(packed);
+        let eight = if MOST_FIRST {
+            let first = packed.swap_bytes() << bit;
+            let [a, b, c, d, e, f, g, h] = bits::widen::<BITS>(first >> (u64::BITS - 8 * BITS));
+            [h, g, f, e, d, c, b, a]
+        } else {
+            bits::widen::<BITS>(packed >> bit)
+        };
         // SAFETY: the columns from `at` on, eight or what is left.
         unsafe { few(eight.as_ptr(), destination.wrapping_add(at), eight_bytes, 8) };
         at += 8;

@@ -233,6 +233,18 @@ pub(super) trait Vector: Copy {
         unsafe { self.store(to) };
     }
 
+    /// Whether there are [`bit_fields`](Vector::bit_fields): in vectors of a line that have [masks](Vector::HAS_MASKS) and
+    /// shuffle all of it.
+    const HAS_BIT_FIELDS: bool = false;
+
+    /// Each byte becomes eight bits of the eight bytes it is one of, from the bit on whose number `fields` has there, and
+    /// from the first on behind the last.
+    #[inline(always)]
+    fn bit_fields(self, _fields: Self) -> Self {
+        debug_assert!(false, "there is no instruction for them");
+        self
+    }
+
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;

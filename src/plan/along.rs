@@ -96,7 +96,7 @@ impl Along {
             (Along::Columns, BlockOp::Squeeze { ways, .. }) => (8, (8 * ways).into()),
             (Along::Columns, BlockOp::Unsqueeze { ways, .. }) => ((8 * ways).into(), 8),
             (Along::Columns, BlockOp::Narrow { bits, .. }) => (8, bits.into()),
-            (Along::Columns, BlockOp::Widen { bits, .. }) => (bits.into(), 8),
+            (Along::Columns, BlockOp::Widen { bits }) => (bits.into(), 8),
             (Along::Columns, BlockOp::Transpose { bits: width }) => {
                 (width.into(), bits(strip.column_stride)?)
             }

@@ -790,7 +790,7 @@ fn squeeze(loops: &mut Vec<Loop>, bits: u32, truth: bool) -> Option<Block> {
             return Some(block);
         }
         loops.remove(d);
-        let op = BlockOp::Narrow { bits, truth, most_first: false };
+        let op = BlockOp::Narrow { bits, truth };
         let columns = Some(rows);
         return Some(Block {
             op,
@@ -827,7 +827,7 @@ fn unsqueeze(loops: &mut Vec<Loop>, source: u64, elements: &Elements) -> Option<
             return Some(block);
         }
         loops.remove(s);
-        let op = BlockOp::Widen { bits, most_first: false };
+        let op = BlockOp::Widen { bits };
         let columns = Some(rows);
         return Some(Block {
             op,
@@ -1006,7 +1006,7 @@ pub(super) fn step(bits: u64) -> Option<usize> {
     if bits % 8 == 0 { signed(bits / 8) } else { None }
 }
 
-fn signed(step: i64) -> Option<usize> {
+pub(super) fn signed(step: i64) -> Option<usize> {
     isize::try_from(step).ok().map(isize::cast_unsigned)
 }
 

@@ -108,7 +108,10 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
             let (from, to) = conversion.widths();
             elements.checked_mul(wide(from.min(to))?)?.checked_mul(BYTE)?
         }
-        BlockOp::Narrow { .. } | BlockOp::Widen { .. } => bytes(8)?.checked_add(ENDS)?,
+        BlockOp::Narrow { .. }
+        | BlockOp::Widen { .. }
+        | BlockOp::NarrowBits { .. }
+        | BlockOp::WidenBits { .. } => bytes(8)?.checked_add(ENDS)?,
         _ => bytes(8)?,
     };
     let blocks = wide(strip.lines)?.checked_mul(wide(strip.blocks)?)?;

@@ -210,11 +210,16 @@ fn parts(
 fn part(call: &Call, around: &[LoopExplanation], tier: Tier) -> Part {
     let strip = &call.strip;
     let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    let step_bits = if matches!(call.op, BlockOp::CopyBits { .. }) { 1 } else { 8 };
+    let [of_source, of_destination] = match call.op {
+        BlockOp::CopyBits { .. } => [1, 1],
+        BlockOp::WidenBits { .. } => [1, 8],
+        BlockOp::NarrowBits { .. } => [8, 1],
+        _ => [8, 8],
+    };
     let steps = |count: usize, source: usize, destination: usize| LoopExplanation {
         extent: wide(count),
-        source_bits: wide(source).saturating_mul(step_bits),
-        destination_bits: wide(destination).saturating_mul(step_bits),
+        source_bits: wide(source).saturating_mul(of_source),
+        destination_bits: wide(destination).saturating_mul(of_destination),
         number: 0,
     };
     // What has no kernel is done by the driver, in every tier the same way.

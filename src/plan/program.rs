@@ -12,7 +12,7 @@ use relayout_kernels::{BlockOp, Place, Run, Strip, kernel};
 use super::choose::{Leaf, step};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
-use super::staged::{SCRATCH_BYTES, Stage, Stages};
+use super::staged::{SCRATCH_BYTES, Stage, Stages, Steps};
 use super::stores::Stores;
 use super::tails::{share_loops, take_tail};
 
@@ -150,28 +150,32 @@ fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
 }
 
 fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
-    let on_bits =
-        matches!(leaf.op, BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::FillBits);
+    let on_bits = match leaf.op {
+        BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::FillBits => [true; 2],
+        BlockOp::WidenBits { .. } => [true, false],
+        BlockOp::NarrowBits { .. } => [false, true],
+        _ => [false; 2],
+    };
     let Stages { source: source_stage, destination: destination_stage } = &leaf.stages;
     let loops = leaf.loops.iter();
     let mut sources = loops.clone().map(|l| l.source).chain([leaf.source]);
     let mut destinations = loops.map(|l| l.destination).chain([leaf.destination]);
     let whole = |n: u64| n.is_multiple_of(8);
-    let may_begin_within = |stage: &Option<Box<Stage>>| {
+    let may_begin_within = |on_bits: bool, stage: &Option<Box<Stage>>| {
         on_bits || stage.as_ref().is_some_and(|stage| stage.may_begin_within_bytes())
     };
     let is_padding = matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits);
-    if !is_padding && !may_begin_within(source_stage) && !sources.all(whole)
-        || !may_begin_within(destination_stage) && !destinations.all(whole)
+    if !is_padding && !may_begin_within(on_bits[0], source_stage) && !sources.all(whole)
+        || !may_begin_within(on_bits[1], destination_stage) && !destinations.all(whole)
     {
         return None;
     }
     // In bits, as the loops have it.
-    let (mut source, mut destination) = if on_bits {
+    let (mut source, mut destination) = if on_bits.contains(&true) {
         on_bits_of(leaf.op, &leaf.strip)?
     } else {
         let bits = |bytes: Range<i128>, stage: &Option<Box<Stage>>| match stage {
-            None => Some(bytes.start.checked_mul(8)?..bytes.end.checked_mul(8)?),
+            None => in_bits(bytes),
             Some(stage) => staged(stage, &bytes),
         };
         (
@@ -192,29 +196,40 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     Some((source, bytes(destination, leaf.destination)?))
 }
 
-/// Which bits of both sides an op on bits reads and writes, from where its strip begins.
+fn in_bits(bytes: Range<i128>) -> Option<Range<i128>> {
+    Some(bytes.start.checked_mul(8)?..bytes.end.checked_mul(8)?)
+}
+
+/// Which bits of both sides an op that counts bits on one of them reads and writes, from where its strip begins.
 fn on_bits_of(op: BlockOp, strip: &Strip) -> Option<(Range<i128>, Range<i128>)> {
     let wide = |n: usize| u64::try_from(n).ok();
     let along = |bits: Range<i128>, count: usize, stride: usize| -> Option<Range<i128>> {
         let stride = i64::try_from(stride.cast_signed()).ok()?.cast_unsigned();
         stretched(bits, wide(count)?, stride)
     };
+    let of_source = (strip.source_step, strip.source_line);
+    let of_destination = (strip.destination_step, strip.destination_line);
+    let runs = |bits: usize, (step, line)| {
+        let run = 0..i128::try_from(bits).ok()?;
+        along(along(run, strip.blocks, step)?, strip.lines, line)
+    };
     let (from, to) = match op {
         BlockOp::Bits { source_bits, destination_bits, .. } => (source_bits, destination_bits),
         BlockOp::CopyBits { clears_rest, .. } => {
-            let runs = |whole: usize, step: usize, line: usize| {
-                let run = 0..i128::try_from(whole).ok()?;
-                along(along(run, strip.blocks, step)?, strip.lines, line)
-            };
             let written = if clears_rest {
                 strip.columns.checked_next_multiple_of(8)?
             } else {
                 strip.columns
             };
-            return Some((
-                runs(strip.columns, strip.source_step, strip.source_line)?,
-                runs(written, strip.destination_step, strip.destination_line)?,
-            ));
+            return Some((runs(strip.columns, of_source)?, runs(written, of_destination)?));
+        }
+        BlockOp::WidenBits { bits, .. } => {
+            let read = strip.columns.checked_mul(usize::try_from(bits).ok()?)?;
+            return Some((runs(read, of_source)?, in_bits(strip.destination_range(op)?)?));
+        }
+        BlockOp::NarrowBits { bits, .. } => {
+            let written = strip.columns.checked_mul(usize::try_from(bits).ok()?)?;
+            return Some((in_bits(strip.source_range(op)?)?, runs(written, of_destination)?));
         }
         _ => (0, 1),
     };
@@ -235,10 +250,15 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
         array = stretched(array, count, steps.array)?;
         bytes = stretched(bytes, count, u64::try_from(steps.scratch).ok()?)?;
     }
-    // The order within bytes is only mended where they begin.
-    let on_bytes =
-        [stage.lines, stage.blocks, stage.rows].iter().all(|s| s.array.is_multiple_of(8));
-    if matches!(stage.op, BlockOp::Reverse { .. }) && !on_bytes {
+    // The order within bytes is only mended where they begin; and kernels that count in bits have the numbers of addresses.
+    let suits = |steps: &Steps| {
+        if stage.may_begin_within_bytes() {
+            isize::try_from(steps.array.cast_signed()).is_ok()
+        } else {
+            steps.array.is_multiple_of(8)
+        }
+    };
+    if ![stage.lines, stage.blocks, stage.rows].iter().all(suits) {
         return None;
     }
     // What the kernel reads has been brought, or what it writes is taken away.
@@ -257,7 +277,13 @@ pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
         return calls.checked_mul(hop.second.iter().try_fold(0, written)?);
     }
     let bytes = match (&leaf.stages.destination, leaf.op) {
-        (None, BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::FillBits) => return None,
+        (
+            None,
+            BlockOp::Bits { .. }
+            | BlockOp::CopyBits { .. }
+            | BlockOp::NarrowBits { .. }
+            | BlockOp::FillBits,
+        ) => return None,
         (Some(stage), _) if stage.may_begin_within_bytes() => return None,
         (Some(stage), _) => {
             let runs = [stage.lines.count, stage.blocks.count, stage.rows.count];
@@ -422,7 +448,6 @@ fn is_padding(leaf: &Leaf) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::plan::Steps;
     use crate::{PlanBuilder, Shape, Tier};
     use relayout_kernels::{Conversion, Core};
 

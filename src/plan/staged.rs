@@ -58,7 +58,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Whether its runs may begin, and end, within a byte of the array.
     pub(crate) fn may_begin_within_bytes(&self) -> bool {
-        matches!(self.op, BlockOp::Widen { .. } | BlockOp::Narrow { .. })
+        matches!(self.op, BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. })
     }
 }
 
@@ -247,20 +247,25 @@ impl Leaf {
         (self.strip.columns >= LONG_TO_CONVERT && choose::exists(op)).then_some(op)
     }
 
-    /// Runs that are converted, if they are only copied else: without scratch memory.
+    /// Runs that are converted, widened or narrowed, if they are only copied else: without scratch memory.
     pub(super) fn converted(&self, ways: Ways, stores: Stores) -> Option<Leaf> {
         let (way, is_source) = match ways {
             Ways { source: way, destination: Way::Direct } => (way, true),
             Ways { source: Way::Direct, destination: way } => (way, false),
             _ => return None,
         };
-        let Way::Staged { op: op @ BlockOp::Convert { conversion }, array, seen } = way else {
-            return None;
+        let Way::Staged { op, array, seen } = way else { return None };
+        let pads = match op {
+            BlockOp::Convert { .. } => is_source,
+            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } => false,
+            _ => return None,
         };
-        if self.strip.pad > 0 && !is_source {
+        if self.strip.pad > 0 && !pads {
             return None;
         }
-        if let Some(op) = self.converted_words(conversion, is_source) {
+        if let BlockOp::Convert { conversion } = op
+            && let Some(op) = self.converted_words(conversion, is_source)
+        {
             return Leaf { op, ..self.clone() }.of_array(is_source, array, seen);
         }
         if self.op != BlockOp::Copy {
@@ -291,8 +296,12 @@ impl Leaf {
         } else {
             (&mut strip.destination_line, &mut strip.destination_step)
         };
+        let counts_bits =
+            matches!(self.op, BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. });
         for step in [line, step, &mut strip.row_stride] {
-            *step = choose::step(in_array(*step, array, seen)?)?;
+            let bits = in_array(*step, array, seen)?;
+            *step =
+                if counts_bits { choose::signed(bits.cast_signed())? } else { choose::step(bits)? };
         }
         self.scale_places(is_source, array, seen)?;
         Some(self)

@@ -284,6 +284,7 @@ impl Stores {
             // Element by element, and never streamed.
             BlockOp::Strided { .. }
             | BlockOp::Widen { .. }
+            | BlockOp::WidenBits { .. }
             | BlockOp::Reverse { .. }
             | BlockOp::CopyBits { .. }
             | BlockOp::Bits { .. }

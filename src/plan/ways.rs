@@ -119,7 +119,9 @@ pub(super) fn data(
     } else if converts {
         converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
     } else {
-        let passes = if source_bits.max(destination_bits) < 8 {
+        let narrow = [source_bits, destination_bits].map(|bits| bits < 8);
+        let are_staged = || leaves.iter().any(|leaf| leaf.stages.are_there());
+        let passes = if narrow == [true; 2] || narrow.contains(&true) && (are_staged() || leaves.iter().any(|leaf| slowness(leaf, elements.stores.tier) > 0)) {
             packed_passes(&nest, elements, order, &leaves)
         } else if order.is_least() {
             hop::data(&nest, elements, converted, &leaves)
@@ -161,8 +163,9 @@ fn quicker(a: Option<Vec<Leaf>>, b: Option<Vec<Leaf>>, elements: &Elements) -> O
 /// What makes bytes of the elements of a source, and elements of a destination of bytes, if these are below a byte.
 fn widen_and_narrow(elements: &Elements, order: MostFirst) -> [BlockOp; 2] {
     let Elements { source_bits, destination_bits, truth, .. } = *elements;
-    let widen = BlockOp::Widen { bits: source_bits, most_first: order.source };
-    let narrow = BlockOp::Narrow { bits: destination_bits, truth, most_first: order.destination };
+    let widen = BlockOp::WidenBits { bits: source_bits, most_first: order.source };
+    let narrow =
+        BlockOp::NarrowBits { bits: destination_bits, truth, most_first: order.destination };
     [widen, narrow]
 }
 

@@ -387,6 +387,13 @@ impl Vector for V {
         V(avx512!(_mm512_permutexvar_epi8(order.0, self.0)))
     }
 
+    const HAS_BIT_FIELDS: bool = true;
+
+    #[inline(always)]
+    fn bit_fields(self, fields: Self) -> Self {
+        V(avx512!(_mm512_multishift_epi64_epi8(fields.0, self.0)))
+    }
+
     const SELECTS: bool = true;
 
     #[inline(always)]

@@ -188,6 +188,17 @@ impl Vector for V {
         V(order.0.map(|from| self.0[usize::from(from) % BYTES]))
     }
 
+    const HAS_BIT_FIELDS: bool = true;
+
+    #[inline(never)]
+    fn bit_fields(self, fields: Self) -> Self {
+        let eighth = |i: usize| u64::from_le_bytes(self.0.as_chunks().0[i / 8]);
+        V(std::array::from_fn(|i| {
+            let [field, ..] = eighth(i).rotate_right(fields.0[i].into()).to_le_bytes();
+            field
+        }))
+    }
+
     const SELECTS: bool = true;
 
     #[inline(always)]
