@@ -87,7 +87,7 @@ fn walk(
         0 => buffers.walk(&program.nodes, 0, 0),
         bytes @ ..=STAGES_BYTES => buffers.walk_staged::<STAGES_BYTES>(&program.nodes, bytes),
         bytes @ ..=HOP_BYTES => buffers.walk_staged::<HOP_BYTES>(&program.nodes, bytes),
-        bytes => buffers.walk_staged::<{ HOP_BYTES + STAGES_BYTES }>(&program.nodes, bytes),
+        bytes => buffers.walk_staged::<{ HOP_BYTES + 2 * STAGES_BYTES }>(&program.nodes, bytes),
     }
     if program.streams {
         fence();

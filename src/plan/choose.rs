@@ -44,6 +44,8 @@ pub(super) struct Elements {
     pub(super) has_matrices: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
+    /// What is done is a pass already, for which there is less scratch memory.
+    pub(super) in_passes: bool,
 }
 
 /// One kernel in its loops. Offsets are in bits.
@@ -1039,6 +1041,7 @@ mod tests {
             alone: true,
             has_matrices: true,
             are_few: true,
+            in_passes: false,
         }
     }
 

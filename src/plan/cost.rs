@@ -8,6 +8,7 @@ use relayout_kernels::{BlockOp, ROOM, is_of_runs};
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
 use super::stores::{LINE, Stores};
+use crate::error::Side;
 
 /// About how long some kernels take. `None` where a number does not fit.
 pub(super) fn cost(leaves: &[Leaf], stores: Stores) -> Option<u64> {
@@ -173,11 +174,34 @@ fn cost_of_stage(stage: &Stage) -> Option<u64> {
 /// Stages have room for few elements, so the lines of the other side are gone to again and again, if it has less than one of
 /// each.
 fn parts_of_lines(leaf: &Leaf) -> Option<u64> {
+    match (&leaf.stages.source, &leaf.stages.destination) {
+        (Some(_), None) => parts_on(Side::Destination, leaf),
+        (None, Some(_)) => parts_on(Side::Source, leaf),
+        _ => Some(0),
+    }
+}
+
+/// The same of passes, whose scratch memory has few elements of each line of a side.
+pub(super) fn parts_of_passes(side: Side, leaves: &[Leaf]) -> Option<u64> {
+    leaves.iter().try_fold(0_u64, |sum, leaf| {
+        let parts = match &leaf.hop {
+            Some(hop) => {
+                let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+                parts_of_passes(side, side.of(&hop.first, &hop.second))?.checked_mul(calls)?
+            }
+            None if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) => 0,
+            None => parts_on(side, leaf)?,
+        };
+        sum.checked_add(parts)
+    })
+}
+
+/// What going to lines of a side costs of which runs have less than one.
+fn parts_on(side: Side, leaf: &Leaf) -> Option<u64> {
     let (strip, op) = (&leaf.strip, leaf.op);
-    let (runs, step) = match (&leaf.stages.source, &leaf.stages.destination) {
-        (Some(_), None) => (strip.destination_runs(op)?, strip.destination_step),
-        (None, Some(_)) => (strip.source_runs(op)?, strip.source_step),
-        _ => return Some(0),
+    let (runs, step) = match side {
+        Side::Source => (strip.source_runs(op)?, strip.source_step),
+        Side::Destination => (strip.destination_runs(op)?, strip.destination_step),
     };
     let (bytes, blocks) = if step == runs.bytes {
         (runs.bytes.checked_mul(strip.blocks)?, 1)

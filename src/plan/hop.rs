@@ -36,12 +36,11 @@ pub(super) struct Hop {
 }
 
 impl Hop {
-    /// How much scratch memory its passes work on, that for their stages included, which is behind what they have between
-    /// them.
+    /// How much scratch memory its passes work on, that for their stages, or passes in their place, included, which is behind
+    /// what they have between them.
     pub(super) fn all_bytes(&self) -> usize {
-        let has_stages = self.first.iter().chain(&self.second).any(|leaf| leaf.stages.are_there());
-        let stages = if has_stages { STAGES_BYTES } else { 0 };
-        self.scratch_bytes + stages
+        let of_passes = self.first.iter().chain(&self.second).map(Leaf::scratch_bytes);
+        self.scratch_bytes + of_passes.max().unwrap_or(0)
     }
 }
 
@@ -106,6 +105,7 @@ pub(super) fn data(
     // What is worth them was measured without stages.
     let may_be_worth = |side| {
         ways == Ways::DIRECT
+            && !elements.in_passes
             && (stores.of_words(side, Rows::Near) || stores.of_words(side, Rows::Scattered))
     };
     let sides = [Which::Destination, Which::Source];
@@ -120,7 +120,8 @@ pub(super) fn data(
     if of_words.is_some() || !is_slow {
         return of_words;
     }
-    let room = if stores.are_shuffled() || stores.of_runs() { IN_L1 } else { IN_L2 };
+    let is_near = elements.in_passes || stores.are_shuffled() || stores.of_runs();
+    let room = if is_near { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
     let mut least = cost(direct, elements.stores)? / 4 * 3;
@@ -220,7 +221,7 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
 }
 
 impl Which {
-    fn other(self) -> Which {
+    pub(super) fn other(self) -> Which {
         match self {
             Which::Source => Which::Destination,
             Which::Destination => Which::Source,
@@ -228,15 +229,20 @@ impl Which {
     }
 
     /// What this side has.
-    fn of<T>(self, source: T, destination: T) -> T {
+    pub(super) fn of<T>(self, source: T, destination: T) -> T {
         match self {
             Which::Source => source,
             Which::Destination => destination,
         }
     }
 
-    fn stride(self, l: &Loop) -> u64 {
+    pub(super) fn stride(self, l: &Loop) -> u64 {
         self.of(l.source, l.destination)
+    }
+
+    /// Where a nest begins.
+    pub(super) fn start(self, nest: &Nest) -> u64 {
+        self.of(nest.source, nest.destination)
     }
 
     /// How far a loop goes with each step, up or down.
@@ -350,7 +356,7 @@ struct OfBits {
 }
 
 /// Of so many, at most so many at a time, and about as many each time: whole lines of them, where there is room for one.
-fn share(extent: u64, most: u64, line: u64) -> u64 {
+pub(super) fn share(extent: u64, most: u64, line: u64) -> u64 {
     let most = most.max(1);
     let even = extent.div_ceil(extent.div_ceil(most));
     if even == extent || most < line {
@@ -904,6 +910,7 @@ mod tests {
                 alone: true,
                 has_matrices: true,
                 are_few: true,
+                in_passes: false,
             };
             let along = |extent, host, image| match side {
                 Which::Destination => Loop::new(extent, host, image),

@@ -20,6 +20,7 @@ mod program;
 mod recipe;
 mod region;
 mod side;
+mod slabs;
 mod staged;
 mod stores;
 mod tails;

@@ -130,7 +130,7 @@ fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
     for pass in &hop.first {
         let mut pass = with_loops(pass, |l| Loop::new(l.extent, l.source, 0));
         pass.source = pass.source.wrapping_add(leaf.source);
-        let (read, written) = reach_of_kernel(&pass)?;
+        let (read, written) = reach(&pass)?;
         add(0, read);
         if !is_within(&written) {
             return None;
@@ -139,7 +139,7 @@ fn reach_of_hop(leaf: &Leaf, hop: &Hop) -> Option<(Range<i128>, Range<i128>)> {
     for pass in &hop.second {
         let mut pass = with_loops(pass, |l| Loop::new(l.extent, 0, l.destination));
         pass.destination = pass.destination.wrapping_add(leaf.destination);
-        let (read, written) = reach_of_kernel(&pass)?;
+        let (read, written) = reach(&pass)?;
         add(1, written);
         if !is_within(&read) {
             return None;

@@ -4,15 +4,18 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::choose::{self, Elements, Leaf};
+use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
 use super::side::{Needs, Side};
+use super::slabs;
 use super::stores::Stores;
 use super::tails;
 use super::ways::{self, Conversions, MostFirst};
 use super::{Options, Padding};
 use crate::drive::Program;
+use crate::error::Side as Which;
 
 /// The nests of a pair of layouts, and what decides on their kernels.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Recipe {
     options: Options,
     source: Needs,
     destination: Needs,
+    /// Which side is a host array with several elements in a byte.
+    packed_host: Option<Which>,
 }
 
 /// A nest, and whether it has elements. Offsets are in bits from the start of the
@@ -113,6 +118,7 @@ impl Recipe {
             alone: false,
             has_matrices: true,
             are_few: false,
+            in_passes: false,
         };
         let mut recipe = Recipe {
             parts: Vec::new(),
@@ -125,6 +131,10 @@ impl Recipe {
             options,
             source: source.needs,
             destination: destination.needs,
+            packed_host: [(Which::Source, source), (Which::Destination, destination)]
+                .into_iter()
+                .find(|(_, side)| side.as_host().is_some() && side.element_bits < 8)
+                .map(|(which, _)| which),
         };
         let is_empty = destination.bounds.contains(&0) && !destination.is_whole();
         if destination.needs.bytes == 0 || is_empty {
@@ -255,45 +265,36 @@ impl Recipe {
             stores,
             ..self.elements
         };
-        let mut leaves = Vec::new();
-        let mut rest = VecDeque::from(joined);
-        while let Some(Part { nest, kind }) = rest.pop_front() {
-            if let Kind::Padding { bits } = kind {
-                leaves.push(choose::padding(nest, bits, elements.fill)?);
-            } else if let Some(found) = self.words_of_columns(&nest, &mut rest, &elements) {
-                leaves.extend(found);
-            } else {
-                leaves.extend(ways::data(nest, &elements, self.order, self.conversions)?);
-            }
-        }
-        if elements.are_few {
-            tails::join_transposes(&mut leaves);
-        }
-        Some(leaves)
+        let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
+        let slabs = self.slabs(&joined, &elements);
+        let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < cost(&leaves, stores));
+        Some(quicker.map_or(leaves, |(_, slabs)| slabs))
     }
 
-    /// The kernels of words that have several columns each: of those of a nest, and of the part that has the
-    /// rest of each row, which is taken then.
-    fn words_of_columns(
-        &self,
-        nest: &Nest,
-        parts: &mut VecDeque<Part>,
-        elements: &Elements,
-    ) -> Option<Vec<Leaf>> {
-        if !elements.are_few {
-            return None;
-        }
-        let leaves = |whole: Option<&Nest>, rest: &Nest| {
-            ways::words_of_columns(whole, rest, elements, self.order, self.conversions)
+    /// The kernels of parts one side of which is a packed host array, a slab of it at a time, and what they cost.
+    fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
+        let side = self.packed_host.filter(|_| elements.are_few && !self.conversions.are_there())?;
+        let ways = ways::with_bytes(elements, self.order).find(|ways| ways.is_of(side))?;
+        let data = parts.iter().filter(|part| part.is_data());
+        let nests: Vec<Nest> = data.map(|part| part.nest.clone()).collect();
+        let kernels = |nests: Vec<Nest>, elements: &Elements| {
+            let parts = nests.into_iter().map(|nest| Part { nest, kind: Kind::Data }).collect();
+            let elements = Elements { in_passes: true, ..*elements };
+            leaves_of(parts, &elements, MostFirst::default(), Conversions::default())
         };
-        let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
-        if let Some((i, leaves)) =
-            parts.iter().enumerate().find_map(|(i, part)| Some((i, of_part(part)?)))
-        {
-            parts.remove(i);
-            return Some(leaves);
+        let all = slabs::ROOMS.into_iter().filter_map(|(room, tenths)| {
+            let leaves = slabs::leaves(&nests, elements, ways, room, kernels)?;
+            let parts = cost::parts_of_passes(side.other(), &leaves)?;
+            let all = cost(&leaves, elements.stores)?.checked_add(parts)?;
+            Some((all / 10 * tenths, leaves))
+        });
+        let (cost, mut leaves) = all.min_by_key(|(cost, _)| *cost)?;
+        for part in parts {
+            if let Kind::Padding { bits } = part.kind {
+                leaves.push(choose::padding(part.nest.clone(), bits, elements.fill)?);
+            }
         }
-        leaves(None, nest)
+        Some((cost, leaves))
     }
 
     fn assemble(
@@ -313,6 +314,57 @@ impl Recipe {
         let nodes = nodes.into_boxed_slice();
         Some(Program { nodes, source, destination, order, streams, scratch_bytes, writes_all })
     }
+}
+
+/// The kernels of parts.
+fn leaves_of(
+    parts: Vec<Part>,
+    elements: &Elements,
+    order: MostFirst,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    let mut leaves = Vec::new();
+    let mut rest = VecDeque::from(parts);
+    while let Some(Part { nest, kind }) = rest.pop_front() {
+        if let Kind::Padding { bits } = kind {
+            leaves.push(choose::padding(nest, bits, elements.fill)?);
+        } else if let Some(found) =
+            words_of_columns(&nest, &mut rest, elements, order, conversions)
+        {
+            leaves.extend(found);
+        } else {
+            leaves.extend(ways::data(nest, elements, order, conversions)?);
+        }
+    }
+    if elements.are_few {
+        tails::join_transposes(&mut leaves);
+    }
+    Some(leaves)
+}
+
+/// The kernels of words that have several columns each: of those of a nest, and of the part that has the
+/// rest of each row, which is taken then.
+fn words_of_columns(
+    nest: &Nest,
+    parts: &mut VecDeque<Part>,
+    elements: &Elements,
+    order: MostFirst,
+    conversions: Conversions,
+) -> Option<Vec<Leaf>> {
+    if !elements.are_few {
+        return None;
+    }
+    let leaves = |whole: Option<&Nest>, rest: &Nest| {
+        ways::words_of_columns(whole, rest, elements, order, conversions)
+    };
+    let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
+    if let Some((i, leaves)) =
+        parts.iter().enumerate().find_map(|(i, part)| Some((i, of_part(part)?)))
+    {
+        parts.remove(i);
+        return Some(leaves);
+    }
+    leaves(None, nest)
 }
 
 /// The parts of a part that are in a range of the destination, in bits. `None` where

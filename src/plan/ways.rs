@@ -15,6 +15,7 @@ use super::staged::{LONG_RUN_BITS, SCRATCH_BYTES, small};
 use super::stores::Stores;
 use super::word_columns;
 use crate::Tier;
+use crate::error::Side;
 
 /// Which of the sides count their elements from the most significant bit on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +40,7 @@ pub(crate) struct Conversions {
 
 impl Conversions {
     /// Whether a side is converted.
-    fn are_there(self) -> bool {
+    pub(super) fn are_there(self) -> bool {
         self.source.is_some() || self.destination.is_some()
     }
 
@@ -116,6 +117,8 @@ pub(super) fn data(
     };
     let passes = if !elements.are_few {
         None
+    } else if elements.in_passes {
+        hop::data(&nest, elements, converted, &leaves)
     } else if converts {
         converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
     } else {
@@ -170,7 +173,7 @@ fn widen_and_narrow(elements: &Elements, order: MostFirst) -> [BlockOp; 2] {
 }
 
 /// The ways in which one side, whose elements are below a byte, has a byte for each of them.
-fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
+pub(super) fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
     let Elements { source_bits, destination_bits, .. } = *elements;
     let [widen, narrow] = widen_and_narrow(elements, order);
     let staged = |bits, op| Some(Way::Staged { op, array: bits, seen: 8 }).filter(|_| bits < 8);
@@ -462,6 +465,12 @@ pub(super) struct Ways {
 impl Ways {
     /// Kernels work on both.
     pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
+
+    /// Whether it is this side alone that is staged.
+    pub(super) fn is_of(self, side: Side) -> bool {
+        let is_source = side == Side::Source;
+        self.source.is_staged() == is_source && self.destination.is_staged() != is_source
+    }
 
     /// Whether stages see to the order of elements within bytes where kernels do not know it.
     fn know(self, order: MostFirst) -> bool {

@@ -1,0 +1,228 @@
+//! Packed host arrays as arrays of bytes, a slab at a time.
+//!
+//! A slab is what follows each other in host memory, as much as the near caches hold with a byte for each element: it is
+//! widened as one run, whatever its rows begin with, and words are made of its bytes then; or words are taken apart into
+//! bytes, which are narrowed as one run. So neither pass has short runs, and all nests that have elements of a slab are in
+//! its passes: whole words, and the rest of a row that fills none.
+
+use super::choose::{self, Elements, Leaf};
+use super::hop::{Hop, share};
+use super::nest::{Loop, Nest};
+use super::ways::{Way, Ways};
+use crate::error::Side;
+
+/// So many elements has a slab at most, each a byte: what L1 holds, or, where that has little of each line of the other
+/// side, L2, which takes so many tenths of the time.
+pub(super) const ROOMS: [(u64, u64); 2] = [(32 << 10, 10), (128 << 10, 12)];
+
+/// Nests that go through the same slabs.
+struct Group {
+    /// Where the first slab begins on the packed side.
+    start: u64,
+    /// From one slab to the next.
+    around: Vec<Loop>,
+    /// What the first one has.
+    nests: Vec<Nest>,
+}
+
+/// The kernels of nests of data, all there are, of which one side is packed, and has a byte for each of its elements in
+/// `ways`. `kernels` makes those between these bytes and the other side. `None` if there are no such slabs.
+pub(super) fn leaves(
+    nests: &[Nest],
+    elements: &Elements,
+    ways: Ways,
+    room: u64,
+    kernels: impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
+) -> Option<Vec<Leaf>> {
+    let (side, Way::Staged { array, seen, .. }) = (match ways {
+        Ways { source: way, destination: Way::Direct } => (Side::Source, way),
+        Ways { source: Way::Direct, destination: way } => (Side::Destination, way),
+        _ => return None,
+    }) else {
+        return None;
+    };
+    let bits = u64::from(array);
+    let fill = (elements.destination_bits.into(), elements.fill);
+    let most = room.checked_mul(bits)?;
+    let strides = nests.iter().flat_map(|nest| &nest.loops).filter(|l| l.extent > 1);
+    let mut sizes: Vec<u64> = strides.map(|l| side.stride(l)).collect();
+    // All of it, if that is no more.
+    let last = |nest: &Nest| end_of(nest, side, bits);
+    sizes.push(nests.iter().filter_map(last).max()?);
+    sizes.retain(|&size| (bits..=most).contains(&size));
+    sizes.sort_unstable();
+    sizes.dedup();
+    let size = sizes.into_iter().rev().find(|&size| {
+        nests.iter().all(|nest| in_slabs(nest, side, size, bits).is_some())
+    })?;
+    let mut leaves = Vec::new();
+    let mut parts = Vec::new();
+    for nest in nests {
+        let (around, inner) = in_slabs(nest, side, size, bits)?;
+        let of_inner: Vec<Loop> = inner.loops.iter().map(|l| l.as_padding()).collect();
+        leaves.extend(choose::paddings(&around, &of_inner, nest.destination, fill)?);
+        let around = around.into_iter().filter(|l| l.extent > 1);
+        let around: Vec<Loop> = around.map(|l| Loop { full: l.extent, ..l }).collect();
+        parts.push((around, inner));
+    }
+    parts.sort_by_key(|(_, nest)| side.start(nest));
+    let mut groups: Vec<Group> = Vec::new();
+    for (around, nest) in parts {
+        let end = end_of(&nest, side, bits)?;
+        let same = |group: &&mut Group| group.around == around && end - group.start <= size;
+        match groups.iter_mut().find(same) {
+            Some(group) => group.nests.push(nest),
+            None => groups.push(Group { start: side.start(&nest), around, nests: vec![nest] }),
+        }
+    }
+    for group in groups {
+        for group in group.joined(side, bits, size, most)? {
+            leaves.push(group.leaf(side, (bits, seen.into()), elements, ways, &kernels)?);
+        }
+    }
+    Some(leaves)
+}
+
+/// One past the last bit of a nest on a side.
+fn end_of(nest: &Nest, side: Side, bits: u64) -> Option<u64> {
+    let span = |l: &Loop| (l.extent - 1).checked_mul(side.stride(l));
+    let start = side.start(nest);
+    nest.loops.iter().try_fold(start.checked_add(bits)?, |end, l| end.checked_add(span(l)?))
+}
+
+/// The loops of a nest that go from slab to slab, and what it has of one. `None` if that is more than a slab has.
+fn in_slabs(nest: &Nest, side: Side, size: u64, bits: u64) -> Option<(Vec<Loop>, Nest)> {
+    let goes_around = |l: &&Loop| side.stride(l) >= size;
+    let (around, loops) = nest.loops.iter().copied().partition(|l| goes_around(&l));
+    let inner = Nest { loops, ..*nest };
+    (end_of(&inner, side, bits)? - side.start(nest) <= size).then_some((around, inner))
+}
+
+impl Group {
+    /// How many bits from the first element of a slab to the last one.
+    fn span(&self, side: Side, bits: u64) -> Option<u64> {
+        let mut ends = self.nests.iter().map(|nest| end_of(nest, side, bits));
+        ends.try_fold(0, |most, end| Some(u64::max(most, end? - self.start)))
+    }
+
+    /// Slabs that follow each other as one, which has so many bits at most: several that are alike, and a rest.
+    fn joined(self, side: Side, bits: u64, size: u64, most: u64) -> Option<Vec<Group>> {
+        let follow = |l: &Loop| side.stride(l) == size;
+        let Some(i) = self.around.iter().position(follow) else { return Some(vec![self]) };
+        if self.span(side, bits)? != size {
+            return Some(vec![self]);
+        }
+        let all = self.around[i];
+        let count = share(all.extent, most / size, 16);
+        let mut groups = Vec::new();
+        let (lots, rest) = (all.extent / count, all.extent % count);
+        for (first, lots, count) in [(0, lots, count), (lots * count, 1, rest)] {
+            if count == 0 {
+                continue;
+            }
+            let at = |start: u64, stride: u64| start.wrapping_add(first.wrapping_mul(stride));
+            let with = |nest: &Nest| {
+                let mut loops = nest.loops.clone();
+                loops.push(Loop::new(count, all.source, all.destination));
+                let source = at(nest.source, all.source);
+                Nest { source, destination: at(nest.destination, all.destination), loops }
+            };
+            let steps = (count.wrapping_mul(all.source), count.wrapping_mul(all.destination));
+            let mut around = self.around.clone();
+            around[i] = Loop::new(lots, steps.0, steps.1);
+            around.retain(|l| l.extent > 1);
+            let start = at(self.start, size);
+            groups.push(Group { start, around, nests: self.nests.iter().map(with).collect() });
+        }
+        Some(groups)
+    }
+
+    /// The two passes of its slabs. `None` if a slab of a destination has elements of no nest between others.
+    fn leaf(
+        self,
+        side: Side,
+        (bits, seen): (u64, u64),
+        elements: &Elements,
+        ways: Ways,
+        kernels: &impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
+    ) -> Option<Leaf> {
+        let count = self.span(side, bits)? / bits;
+        let Group { start, around, nests } = self;
+        let all = nests.iter().try_fold(0_u64, |sum, nest| {
+            let elements = nest.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
+            sum.checked_add(elements)
+        })?;
+        if side == Side::Destination && all != count {
+            return None;
+        }
+        // Kernels begin at bytes on that side.
+        let other = nests.iter().map(|nest| side.other().start(nest)).min()? / 8 * 8;
+        if !around.iter().all(|l| side.other().stride(l).is_multiple_of(8)) {
+            return None;
+        }
+        let in_scratch = |nest: Nest| {
+            let seen_at = |at: u64| at / bits * seen;
+            let loops = nest.loops.iter().map(|l| match side {
+                Side::Source => Loop { source: seen_at(l.source), ..*l },
+                Side::Destination => Loop { destination: seen_at(l.destination), ..*l },
+            });
+            let loops = loops.collect();
+            match side {
+                Side::Source => Nest {
+                    source: seen_at(nest.source - start),
+                    destination: nest.destination - other,
+                    loops,
+                },
+                Side::Destination => Nest {
+                    source: nest.source - other,
+                    destination: seen_at(nest.destination - start),
+                    loops,
+                },
+            }
+        };
+        let nests: Vec<Nest> = nests.into_iter().map(in_scratch).collect();
+        let scratch = count.checked_mul(seen)?;
+        let scratch_bytes = usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(64)?;
+        let seen_bits = u32::try_from(seen).ok()?;
+        let steps = around.iter().map(|l| (l.extent - 1).checked_mul(l.source));
+        let before_last = steps.fold(Some(other), |sum, step| sum?.checked_add(step?))?;
+        let into = Elements {
+            source_end: elements.source_end.checked_sub(before_last)?,
+            destination_bits: seen_bits,
+            truth: false,
+            fill: 0,
+            stores: elements.stores.into_scratch(),
+            alone: true,
+            ..*elements
+        };
+        let out_of = Elements {
+            source_bits: seen_bits,
+            source_end: scratch,
+            stores: elements.stores.out_of_scratch(),
+            alone: true,
+            ..*elements
+        };
+        // As kernels see both sides.
+        let run = Nest { source: 0, destination: 0, loops: vec![Loop::new(count, seen, seen)] };
+        let [ways_into, ways_out_of] = ways.of_passes();
+        let (source, destination, first, second);
+        match side {
+            Side::Source => {
+                (source, destination) = (start, other);
+                let seen = Elements { source_bits: seen_bits, source_end: scratch, ..into };
+                first = ways_into.staged(choose::data(run, &seen)?, seen.stores)?;
+                second = kernels(nests, &out_of)?;
+            }
+            Side::Destination => {
+                (source, destination) = (other, start);
+                let seen = Elements { destination_bits: seen_bits, truth: false, ..out_of };
+                first = kernels(nests, &into)?;
+                second = ways_out_of.staged(choose::data(run, &seen)?, seen.stores)?;
+            }
+        }
+        let hop = Hop { first, second, scratch_bytes };
+        let mut loops = around;
+        loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
+        Some(Leaf::of_hop(source, destination, loops, hop))
+    }
+}
