@@ -44,8 +44,17 @@ pub(super) struct Elements {
     pub(super) has_matrices: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
-    /// What is done is a pass already, for which there is less scratch memory.
-    pub(super) in_passes: bool,
+    /// Whether they may go in two passes.
+    pub(super) passes: Room,
+}
+
+/// How much scratch memory there is for two passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// What L1 holds, as what is done is one of two passes already.
+    Near,
+    /// As much as they are quick with.
+    Enough,
 }
 
 /// One kernel in its loops. Offsets are in bits.
@@ -1041,7 +1050,7 @@ mod tests {
             alone: true,
             has_matrices: true,
             are_few: true,
-            in_passes: false,
+            passes: Room::Enough,
         }
     }
 

@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use super::choose::{self, Elements, Leaf, WORD_BITS, paddings};
+use super::choose::{self, Elements, Leaf, Room, WORD_BITS, paddings};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
@@ -105,7 +105,7 @@ pub(super) fn data(
     // What is worth them was measured without stages.
     let may_be_worth = |side| {
         ways == Ways::DIRECT
-            && !elements.in_passes
+            && elements.passes == Room::Enough
             && (stores.of_words(side, Rows::Near) || stores.of_words(side, Rows::Scattered))
     };
     let sides = [Which::Destination, Which::Source];
@@ -120,7 +120,7 @@ pub(super) fn data(
     if of_words.is_some() || !is_slow {
         return of_words;
     }
-    let is_near = elements.in_passes || stores.are_shuffled() || stores.of_runs();
+    let is_near = elements.passes == Room::Near || stores.are_shuffled() || stores.of_runs();
     let room = if is_near { IN_L1 } else { IN_L2 };
     let mut best = None;
     // What is but a little quicker is not worth another pass.
@@ -910,7 +910,7 @@ mod tests {
                 alone: true,
                 has_matrices: true,
                 are_few: true,
-                in_passes: false,
+                passes: Room::Enough,
             };
             let along = |extent, host, image| match side {
                 Which::Destination => Loop::new(extent, host, image),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::choose::{self, Elements, Leaf};
+use super::choose::{self, Elements, Leaf, Room};
 use super::cost::{self, cost};
 use super::nest::{Loop, Nest};
 use super::program;
@@ -12,7 +12,7 @@ use super::side::{Needs, Side};
 use super::slabs;
 use super::stores::Stores;
 use super::tails;
-use super::ways::{self, Conversions, MostFirst};
+use super::ways::{self, Conversions, MostFirst, Ways};
 use super::{Options, Padding};
 use crate::drive::Program;
 use crate::error::Side as Which;
@@ -118,7 +118,7 @@ impl Recipe {
             alone: false,
             has_matrices: true,
             are_few: false,
-            in_passes: false,
+            passes: Room::Enough,
         };
         let mut recipe = Recipe {
             parts: Vec::new(),
@@ -266,28 +266,42 @@ impl Recipe {
             ..self.elements
         };
         let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
-        let slabs = self.slabs(&joined, &elements);
+        let may_have_slabs = elements.are_few && cost::is_slow(&leaves, &elements);
+        let slabs = if may_have_slabs { self.slabs(&joined, &elements) } else { None };
         let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < cost(&leaves, stores));
         Some(quicker.map_or(leaves, |(_, slabs)| slabs))
     }
 
     /// The kernels of parts one side of which is a packed host array, a slab of it at a time, and what they cost.
     fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
-        let side = self.packed_host.filter(|_| elements.are_few && !self.conversions.are_there())?;
-        let ways = ways::with_bytes(elements, self.order).find(|ways| ways.is_of(side))?;
+        let side = self.packed_host.filter(|_| !self.conversions.are_there())?;
         let data = parts.iter().filter(|part| part.is_data());
         let nests: Vec<Nest> = data.map(|part| part.nest.clone()).collect();
         let kernels = |nests: Vec<Nest>, elements: &Elements| {
             let parts = nests.into_iter().map(|nest| Part { nest, kind: Kind::Data }).collect();
-            let elements = Elements { in_passes: true, ..*elements };
+            let elements = Elements { passes: Room::Near, ..*elements };
             leaves_of(parts, &elements, MostFirst::default(), Conversions::default())
         };
-        let all = slabs::ROOMS.into_iter().filter_map(|(room, tenths)| {
+        let of = |ways, room| {
             let leaves = slabs::leaves(&nests, elements, ways, room, kernels)?;
             let parts = cost::parts_of_passes(side.other(), &leaves)?;
-            let all = cost(&leaves, elements.stores)?.checked_add(parts)?;
-            Some((all / 10 * tenths, leaves))
-        });
+            Some((cost(&leaves, elements.stores)?, parts, leaves))
+        };
+        let of_ways = |ways| {
+            let near = of(ways, slabs::IN_L1);
+            // Larger ones have more of each line.
+            let far = if near.as_ref().is_some_and(|(_, parts, _)| *parts == 0) {
+                None
+            } else {
+                of(ways, slabs::IN_L2)
+            };
+            let near = near.map(|(cost, parts, leaves)| (cost + parts, leaves));
+            let far = far.map(|(cost, parts, leaves)| {
+                ((cost + parts) / 10 * slabs::TENTHS_IN_L2, leaves)
+            });
+            near.into_iter().chain(far).min_by_key(|(cost, _)| *cost)
+        };
+        let all = Ways::of_packed(side, elements, self.order).into_iter().filter_map(of_ways);
         let (cost, mut leaves) = all.min_by_key(|(cost, _)| *cost)?;
         for part in parts {
             if let Kind::Padding { bits } = part.kind {

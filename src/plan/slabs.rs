@@ -3,7 +3,8 @@
 //! A slab is what follows each other in host memory, as much as the near caches hold with a byte for each element: it is
 //! widened as one run, whatever its rows begin with, and words are made of its bytes then; or words are taken apart into
 //! bytes, which are narrowed as one run. So neither pass has short runs, and all nests that have elements of a slab are in
-//! its passes: whole words, and the rest of a row that fills none.
+//! its passes: whole words, and the rest of a row that fills none. Where elements are in words already, but the first of a
+//! byte has its most significant bits, they are turned round within bytes instead.
 
 use super::choose::{self, Elements, Leaf};
 use super::hop::{Hop, share};
@@ -11,9 +12,11 @@ use super::nest::{Loop, Nest};
 use super::ways::{Way, Ways};
 use crate::error::Side;
 
-/// So many elements has a slab at most, each a byte: what L1 holds, or, where that has little of each line of the other
+/// So many elements has a slab at most, each a byte: what L1 holds or, where that has little of each line of the other
 /// side, L2, which takes so many tenths of the time.
-pub(super) const ROOMS: [(u64, u64); 2] = [(32 << 10, 10), (128 << 10, 12)];
+pub(super) const IN_L1: u64 = 32 << 10;
+pub(super) const IN_L2: u64 = 128 << 10;
+pub(super) const TENTHS_IN_L2: u64 = 12;
 
 /// Nests that go through the same slabs.
 struct Group {
@@ -25,8 +28,8 @@ struct Group {
     nests: Vec<Nest>,
 }
 
-/// The kernels of nests of data, all there are, of which one side is packed, and has a byte for each of its elements in
-/// `ways`. `kernels` makes those between these bytes and the other side. `None` if there are no such slabs.
+/// The kernels of nests of data, all there are, of which one side is packed, and has in `ways` what other kernels know.
+/// `kernels` makes those between that and the other side. `None` if there are no such slabs of so many bytes.
 pub(super) fn leaves(
     nests: &[Nest],
     elements: &Elements,
@@ -34,16 +37,15 @@ pub(super) fn leaves(
     room: u64,
     kernels: impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
 ) -> Option<Vec<Leaf>> {
-    let (side, Way::Staged { array, seen, .. }) = (match ways {
+    let (side, way) = match ways {
         Ways { source: way, destination: Way::Direct } => (Side::Source, way),
         Ways { source: Way::Direct, destination: way } => (Side::Destination, way),
         _ => return None,
-    }) else {
-        return None;
     };
-    let bits = u64::from(array);
+    let Way::Staged { array, seen, .. } = way else { return None };
+    let bits = u64::from(side.of(elements.source_bits, elements.destination_bits));
     let fill = (elements.destination_bits.into(), elements.fill);
-    let most = room.checked_mul(bits)?;
+    let most = (8 * room).checked_mul(array.into())? / u64::from(seen);
     let strides = nests.iter().flat_map(|nest| &nest.loops).filter(|l| l.extent > 1);
     let mut sizes: Vec<u64> = strides.map(|l| side.stride(l)).collect();
     // All of it, if that is no more.
@@ -77,7 +79,7 @@ pub(super) fn leaves(
     }
     for group in groups {
         for group in group.joined(side, bits, size, most)? {
-            leaves.push(group.leaf(side, (bits, seen.into()), elements, ways, &kernels)?);
+            leaves.push(group.leaf(side, (array.into(), seen.into()), elements, ways, &kernels)?);
         }
     }
     Some(leaves)
@@ -141,18 +143,21 @@ impl Group {
     fn leaf(
         self,
         side: Side,
-        (bits, seen): (u64, u64),
+        (array, seen): (u64, u64),
         elements: &Elements,
         ways: Ways,
         kernels: &impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
     ) -> Option<Leaf> {
-        let count = self.span(side, bits)? / bits;
+        let bits = u64::from(side.of(elements.source_bits, elements.destination_bits));
+        let span = self.span(side, bits)?;
         let Group { start, around, nests } = self;
         let all = nests.iter().try_fold(0_u64, |sum, nest| {
             let elements = nest.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
             sum.checked_add(elements)
         })?;
-        if side == Side::Destination && all != count {
+        let mut places = around.iter().map(|l| side.stride(l)).chain([start, span]);
+        let has_gaps = all.checked_mul(bits)? != span;
+        if side == Side::Destination && has_gaps || !places.all(|at| at.is_multiple_of(array)) {
             return None;
         }
         // Kernels begin at bytes on that side.
@@ -161,7 +166,7 @@ impl Group {
             return None;
         }
         let in_scratch = |nest: Nest| {
-            let seen_at = |at: u64| at / bits * seen;
+            let seen_at = |at: u64| at * seen / array;
             let loops = nest.loops.iter().map(|l| match side {
                 Side::Source => Loop { source: seen_at(l.source), ..*l },
                 Side::Destination => Loop { destination: seen_at(l.destination), ..*l },
@@ -181,15 +186,17 @@ impl Group {
             }
         };
         let nests: Vec<Nest> = nests.into_iter().map(in_scratch).collect();
+        let count = span / array;
         let scratch = count.checked_mul(seen)?;
         let scratch_bytes = usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(64)?;
-        let seen_bits = u32::try_from(seen).ok()?;
+        let seen_bits = u32::try_from(bits * seen / array).ok()?;
         let steps = around.iter().map(|l| (l.extent - 1).checked_mul(l.source));
         let before_last = steps.fold(Some(other), |sum, step| sum?.checked_add(step?))?;
         let into = Elements {
             source_end: elements.source_end.checked_sub(before_last)?,
             destination_bits: seen_bits,
-            truth: false,
+            // What narrows sees to it.
+            truth: elements.truth && seen_bits < 8,
             fill: 0,
             stores: elements.stores.into_scratch(),
             alone: true,
@@ -203,21 +210,22 @@ impl Group {
             ..*elements
         };
         // As kernels see both sides.
+        let as_bytes = |elements| Elements { source_bits: 8, destination_bits: 8, ..elements };
         let run = Nest { source: 0, destination: 0, loops: vec![Loop::new(count, seen, seen)] };
         let [ways_into, ways_out_of] = ways.of_passes();
         let (source, destination, first, second);
         match side {
             Side::Source => {
                 (source, destination) = (start, other);
-                let seen = Elements { source_bits: seen_bits, source_end: scratch, ..into };
-                first = ways_into.staged(choose::data(run, &seen)?, seen.stores)?;
+                let all = Elements { source_end: scratch, ..as_bytes(into) };
+                first = ways_into.staged(choose::data(run, &all)?, all.stores)?;
                 second = kernels(nests, &out_of)?;
             }
             Side::Destination => {
                 (source, destination) = (other, start);
-                let seen = Elements { destination_bits: seen_bits, truth: false, ..out_of };
+                let all = Elements { truth: false, ..as_bytes(out_of) };
                 first = kernels(nests, &into)?;
-                second = ways_out_of.staged(choose::data(run, &seen)?, seen.stores)?;
+                second = ways_out_of.staged(choose::data(run, &all)?, all.stores)?;
             }
         }
         let hop = Hop { first, second, scratch_bytes };

@@ -247,7 +247,7 @@ impl Leaf {
         (self.strip.columns >= LONG_TO_CONVERT && choose::exists(op)).then_some(op)
     }
 
-    /// Runs that are converted, widened or narrowed, if they are only copied else: without scratch memory.
+    /// Runs that are converted, widened, narrowed or reversed, if they are only copied else: without scratch memory.
     pub(super) fn converted(&self, ways: Ways, stores: Stores) -> Option<Leaf> {
         let (way, is_source) = match ways {
             Ways { source: way, destination: Way::Direct } => (way, true),
@@ -257,7 +257,7 @@ impl Leaf {
         let Way::Staged { op, array, seen } = way else { return None };
         let pads = match op {
             BlockOp::Convert { .. } => is_source,
-            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } => false,
+            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } | BlockOp::Reverse { .. } => false,
             _ => return None,
         };
         if self.strip.pad > 0 && !pads {

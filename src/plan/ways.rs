@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use relayout_kernels::{BlockOp, Conversion};
 
-use super::choose::{self, Elements, Leaf};
+use super::choose::{self, Elements, Leaf, Room};
 use super::cost::{self, cost};
 use super::hop;
 use super::nest::{Loop, Nest};
@@ -117,7 +117,7 @@ pub(super) fn data(
     };
     let passes = if !elements.are_few {
         None
-    } else if elements.in_passes {
+    } else if elements.passes == Room::Near {
         hop::data(&nest, elements, converted, &leaves)
     } else if converts {
         converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
@@ -173,7 +173,7 @@ fn widen_and_narrow(elements: &Elements, order: MostFirst) -> [BlockOp; 2] {
 }
 
 /// The ways in which one side, whose elements are below a byte, has a byte for each of them.
-pub(super) fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
+fn with_bytes(elements: &Elements, order: MostFirst) -> impl Iterator<Item = Ways> {
     let Elements { source_bits, destination_bits, .. } = *elements;
     let [widen, narrow] = widen_and_narrow(elements, order);
     let staged = |bits, op| Some(Way::Staged { op, array: bits, seen: 8 }).filter(|_| bits < 8);
@@ -466,10 +466,23 @@ impl Ways {
     /// Kernels work on both.
     pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
 
-    /// Whether it is this side alone that is staged.
-    pub(super) fn is_of(self, side: Side) -> bool {
-        let is_source = side == Side::Source;
-        self.source.is_staged() == is_source && self.destination.is_staged() != is_source
+    /// Those of elements of so many bits, several of which are in a byte of one side: that side alone has what kernels know.
+    pub(super) fn of_packed(side: Side, elements: &Elements, order: MostFirst) -> Vec<Ways> {
+        let bits = side.of(elements.source_bits, elements.destination_bits);
+        let [widen, narrow] = widen_and_narrow(elements, order);
+        let ways = Way::all(
+            bits,
+            side.of(order.source, order.destination),
+            side.of(widen, narrow),
+        );
+        ways.into_iter()
+            .filter(|way| way.is_staged())
+            .map(|way| match side {
+                Side::Source => Ways { source: way, ..Ways::DIRECT },
+                Side::Destination => Ways { destination: way, ..Ways::DIRECT },
+            })
+            .filter(|ways| ways.know(order))
+            .collect()
     }
 
     /// Whether stages see to the order of elements within bytes where kernels do not know it.
