@@ -8,7 +8,8 @@ mod common;
 use common::{arb_bytes, arb_shape, cases, shape};
 use proptest::prelude::*;
 use relayout::{
-    BitOrder, ElementType, Error, Host, HostError, Padding, Plan, PlanBuilder, Shape, Tier, oracle,
+    BitOrder, BlockOp, ElementType, Error, Host, HostError, Padding, Part, Pass, Plan, PlanBuilder,
+    Shape, Tier, oracle,
 };
 use relayout_testing::{
     Choices, HostModel, fill_chunks, made_up_window, move_through, noise, strides,
@@ -189,15 +190,7 @@ fn packed_arrays_of_short_rows_are_right() {
         let mut image = vec![0xee; usize::try_from(shape.sizes().unwrap().image_bytes).unwrap()];
         oracle::pack(&shape, &elements, &mut image).unwrap();
         for order in [BitOrder::LeastFirst, BitOrder::MostFirst] {
-            let mut packed = vec![0; (count * bits).div_ceil(8)];
-            for (i, element) in elements.iter().enumerate() {
-                let at = i * bits;
-                let shift = match order {
-                    BitOrder::LeastFirst => at % 8,
-                    BitOrder::MostFirst => 8 - bits - at % 8,
-                };
-                packed[at / 8] |= element << shift;
-            }
+            let packed = packed(&elements, bits, order);
             for (tier, streams) in
                 Tier::available().into_iter().flat_map(|tier| [(tier, false), (tier, true)])
             {
@@ -212,6 +205,91 @@ fn packed_arrays_of_short_rows_are_right() {
                 let mut back = vec![0; packed.len()];
                 unpack.run(&image, &mut back).unwrap();
                 assert!(back == packed, "{order:?} {}", unpack.explain());
+            }
+        }
+    }
+}
+
+/// Elements of so many bits, each in a byte, as many to a byte as there is room for.
+fn packed(elements: &[u8], bits: usize, order: BitOrder) -> Vec<u8> {
+    let mut packed = vec![0; (elements.len() * bits).div_ceil(8)];
+    for (i, element) in elements.iter().enumerate() {
+        let at = i * bits;
+        let shift = match order {
+            BitOrder::LeastFirst => at % 8,
+            BitOrder::MostFirst => 8 - bits - at % 8,
+        };
+        packed[at / 8] |= element << shift;
+    }
+    packed
+}
+
+/// Packed arrays that go a slab of host memory at a time: of a part of a row, of a row, or of several; whole words of rows
+/// and what fills none in the same slab; passes within passes; and images of bytes of which any bit may be set.
+#[test]
+fn packed_arrays_go_in_slabs() {
+    // One run of a slab, whatever it has of rows.
+    let is_of_slab = |part: &Part| {
+        let is_run = matches!(
+            part.op,
+            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } | BlockOp::Reverse { .. }
+        );
+        let is_one = (part.lines.extent, part.blocks.extent) == (1, 1);
+        is_run && is_one && part.pass != Pass::Only
+    };
+    for text in [
+        "pred[417,255]{1,0:T(8,128)(4,1)}",
+        "pred[700,33]{0,1:T(8,128)(4,1)}",
+        "pred[300,64]{0,1:T(32,128)(4,1)}",
+        "pred[3,205,35]{1,2,0:T(8,128)(4,1)}",
+        "u2[586,62]{0,1:T(16,128)(16,1)E(2)}",
+        "u2[97,10,9]{0,1,2:T(16,128)(16,1)E(2)}",
+        "u2[57,48,1,25]{0,1,3,2:T(16,128)(16,1)E(2)}",
+        "s4[149,16,2]{0,1,2:T(8,128)(8,1)E(4)}",
+        "s4[161,4,9,32]{0,3,2,1:T(8,128)(8,1)E(4)}",
+        "s4[11,7,38,3]{0,2,3,1:T(8,128)(8,1)E(4)}",
+    ] {
+        let shape = shape(text);
+        let count = usize::try_from(shape.bounds().unwrap().iter().product::<u64>()).unwrap();
+        let bits = usize::try_from(shape.element_type().bits()).unwrap();
+        let sizes = shape.sizes().unwrap();
+        let mut image = noise(sizes.image_bytes, 7);
+        let mut elements = vec![0; count];
+        oracle::unpack(&shape, &image, &mut elements).unwrap();
+        let bits = if text.starts_with("pred") { 1 } else { bits };
+        if bits == 1 {
+            elements.iter_mut().for_each(|element| *element = u8::from(*element != 0));
+        }
+        let dirty = image.clone();
+        oracle::pack(&shape, &elements, &mut image).unwrap();
+        for order in [BitOrder::LeastFirst, BitOrder::MostFirst] {
+            let packed = packed(&elements, bits, order);
+            for tier in Tier::available() {
+                let builder = PlanBuilder::new().tier(tier).host(Host::dense().packed(order));
+                let (pack, unpack) = (builder.pack(&shape).unwrap(), builder.unpack(&shape).unwrap());
+                // Whole words, in the order that kernels know, are turned as such.
+                let are_words = text.starts_with("s4[161,4,") && order == BitOrder::LeastFirst;
+                for plan in [&pack, &unpack] {
+                    let explanation = plan.explain();
+                    let has_slabs = explanation.parts.iter().any(is_of_slab);
+                    assert_eq!(has_slabs, !are_words, "{order:?} {explanation}");
+                }
+                let mut made = vec![0xee; image.len()];
+                pack.run(&packed, &mut made).unwrap();
+                assert!(made == image, "{order:?} {}", pack.explain());
+                for from in [&image, &dirty] {
+                    let mut back = vec![0; packed.len()];
+                    unpack.run(from, &mut back).unwrap();
+                    assert!(back == packed, "{order:?} {}", unpack.explain());
+                }
+                let mut in_chunks = Vec::new();
+                for chunk in unpack.chunks(packed.len() as u64 / 3 + 1) {
+                    let range = chunk.destination();
+                    let mut part = vec![0; usize::try_from(range.end - range.start).unwrap()];
+                    chunk.run(&image, &mut part).unwrap();
+                    in_chunks.extend(part);
+                }
+                assert!(in_chunks == packed, "{order:?} {}", unpack.explain());
             }
         }
     }

@@ -47,7 +47,8 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
                 "scratch_bytes": part.scratch_bytes,
                 "pass": match part.pass {
                     Pass::First => Some(1),
-                    Pass::Second => Some(2),
+                    Pass::Between => Some(2),
+                    Pass::Second => Some(explanation.hops),
                     _ => None,
                 },
                 "slow": part.slow,

@@ -1664,6 +1664,91 @@ fn runs_of_bits_are_the_same() {
     }
 }
 
+/// Runs of bytes into elements below a byte, from any bit on, and back: each where one by one would have put it, the bits
+/// around them as they were.
+#[test]
+fn bits_that_become_bytes_and_bytes_that_become_bits_are_the_same() {
+    let mut random = Random(29);
+    let widths = [(1_u32, false), (1, true), (2, false), (4, false)];
+    for number in 0..2000 {
+        let (bits, truth) = random.pick(&widths);
+        let most_first = random.one_in(2);
+        let columns = match random.below(4) {
+            0 => 1 + random.below(20),
+            1 => 1 + random.below(140),
+            2 => 64 * (1 + random.below(20)),
+            _ => 1 + random.below(1500),
+        };
+        let width = usize::try_from(bits).unwrap();
+        let in_byte = 8 / width;
+        let counts = [1 + random.below(3), 1 + random.below(9)];
+        // A run may begin in the byte in which the one before ends.
+        let gaps = random.pick(&[0, 1, in_byte, in_byte + 3]);
+        let step = (columns + gaps) * width;
+        let line = step * counts[1] + random.below(3) * width;
+        let down = |random: &mut Random, step: usize| {
+            if random.one_in(5) { step.wrapping_neg() } else { step }
+        };
+        let (line, step) = (down(&mut random, line), down(&mut random, step));
+        let [bytes_line, bytes_step] = random.nest(columns, 1, counts);
+        let first = u8::try_from(random.below(in_byte) * width).unwrap();
+        let packs = random.one_in(2);
+        let strip = Strip {
+            lines: counts[0],
+            source_line: if packs { bytes_line } else { line },
+            destination_line: if packs { line } else { bytes_line },
+            blocks: counts[1],
+            source_step: if packs { bytes_step } else { step },
+            destination_step: if packs { step } else { bytes_step },
+            rows: 1,
+            columns,
+            source_bit: if packs { 0 } else { first },
+            destination_bit: if packs { first } else { 0 },
+            ..Strip::default()
+        };
+        let op = if packs {
+            BlockOp::NarrowBits { bits, truth, most_first }
+        } else {
+            BlockOp::WidenBits { bits, most_first }
+        };
+        let places = [random.below(64), random.below(64)];
+        check(&mut random, &format!("bits and bytes {number}"), op, strip, places);
+
+        let (read, written) =
+            (strip.source_range(op).unwrap(), strip.destination_range(op).unwrap());
+        let length = |range: &Range<i128>| u64::try_from(range.end - range.start).unwrap();
+        let start = |range: &Range<i128>| usize::try_from(-range.start).unwrap();
+        let source = noise(length(&read), number);
+        let mut made = noise(length(&written), number + 1);
+        let mut expected = made.clone();
+        let (of_bytes, of_bits) = if packs { (&read, &written) } else { (&written, &read) };
+        let runs = (0..counts[0]).flat_map(|line| (0..counts[1]).map(move |block| (line, block)));
+        for (i, j) in runs {
+            let steps = |line: usize, step: usize| {
+                i.wrapping_mul(line).wrapping_add(j.wrapping_mul(step))
+            };
+            let bytes = start(of_bytes).wrapping_add(steps(bytes_line, bytes_step));
+            let bit = 8 * start(of_bits) + usize::from(first);
+            let bit = bit.wrapping_add(steps(line, step));
+            for column in 0..columns {
+                let at = ordered((bit + column * width) as u64, bits, most_first);
+                if packs {
+                    let byte = source[bytes + column];
+                    set(&mut expected, at, bits, if truth { u8::from(byte != 0) } else { byte });
+                } else {
+                    expected[bytes + column] = get(&source, at, bits);
+                }
+            }
+        }
+        let from = source.as_ptr().wrapping_add(start(&read));
+        let to = made.as_mut_ptr().wrapping_add(start(&written));
+        let run = kernel(op, Tier::best(), false).unwrap();
+        // SAFETY: the buffers have the bytes of the strip, and the tier is one of this CPU.
+        unsafe { run(&strip, &[], from, to) };
+        assert!(made == expected, "{op} {strip:?}");
+    }
+}
+
 /// Rows of a block that follow each other: of elements below a byte, which are streamed as if they
 /// were one, and of whole bytes, which are kept in registers until lines are whole.
 #[test]

@@ -108,8 +108,22 @@ pub enum Pass {
     Only,
     /// From the source into scratch memory.
     First,
-    /// From there to the destination.
+    /// From there into other scratch memory, where there are three.
+    Between,
+    /// From scratch memory to the destination: the last one.
     Second,
+}
+
+impl Pass {
+    /// What it is as a part of another one.
+    fn within(self, outer: Pass) -> Pass {
+        match (self, outer) {
+            (Pass::Only, _) => outer,
+            (Pass::First, Pass::First) => Pass::First,
+            (Pass::Second, Pass::Second) => Pass::Second,
+            _ => Pass::Between,
+        }
+    }
 }
 
 /// A loop, or the blocks of a kernel call.
@@ -156,8 +170,8 @@ impl Plan {
                 explanation.regions = recipe.regions();
                 explanation.streaming = program.streams;
                 parts(&program.nodes, &mut Vec::new(), &mut 0, self.tier, &mut explanation.parts);
-                let passes = explanation.parts.iter().filter(|part| part.pass != Pass::Only);
-                explanation.hops += usize::from(passes.count() > 0);
+                let has = |pass| explanation.parts.iter().any(|part| part.pass == pass);
+                explanation.hops += [Pass::First, Pass::Between].into_iter().filter(|&p| has(p)).count();
             }
             Body::ByIndex(_) => {
                 explanation.slow = Some(
@@ -198,7 +212,7 @@ fn parts(
                     let before = parts_so_far.len();
                     parts(nodes, around, number, tier, parts_so_far);
                     for part in &mut parts_so_far[before..] {
-                        part.pass = pass;
+                        part.pass = part.pass.within(pass);
                         part.scratch_bytes += scratch_bytes;
                     }
                 }
@@ -359,6 +373,7 @@ impl fmt::Display for Explanation {
                 let way = match part.pass {
                     Pass::Only => "through",
                     Pass::First => "into",
+                    Pass::Between => "within",
                     Pass::Second => "out of",
                 };
                 let bytes = count(part.scratch_bytes, "byte");
