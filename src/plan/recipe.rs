@@ -27,8 +27,8 @@ pub(super) struct Recipe {
     options: Options,
     source: Needs,
     destination: Needs,
-    /// Which side is a host array with several elements in a byte.
-    packed_host: Option<Which>,
+    /// Which side is a host array of other elements than kernels know: several in a byte, or of another type.
+    other_host: Option<Which>,
 }
 
 /// A nest, and whether it has elements. Offsets are in bits from the start of the
@@ -131,9 +131,11 @@ impl Recipe {
             options,
             source: source.needs,
             destination: destination.needs,
-            packed_host: [(Which::Source, source), (Which::Destination, destination)]
+            other_host: [(Which::Source, source), (Which::Destination, destination)]
                 .into_iter()
-                .find(|(_, side)| side.as_host().is_some() && side.element_bits < 8)
+                .find(|(_, side)| {
+                    side.as_host().is_some() && side.element_bits < 8 || side.conversion.is_some()
+                })
                 .map(|(which, _)| which),
         };
         let is_empty = destination.bounds.contains(&0) && !destination.is_whole();
@@ -268,13 +270,14 @@ impl Recipe {
         let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
         let may_have_slabs = elements.are_few && cost::is_slow(&leaves, &elements);
         let slabs = if may_have_slabs { self.slabs(&joined, &elements) } else { None };
-        let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < cost(&leaves, stores));
+        let most = ways::most_in_order(self.conversions.ways(), &elements, &leaves);
+        let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < most);
         Some(quicker.map_or(leaves, |(_, slabs)| slabs))
     }
 
     /// The kernels of parts one side of which is a packed host array, a slab of it at a time, and what they cost.
     fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
-        let side = self.packed_host.filter(|_| !self.conversions.are_there())?;
+        let side = self.other_host?;
         let data = parts.iter().filter(|part| part.is_data());
         let nests: Vec<Nest> = data.map(|part| part.nest.clone()).collect();
         let kernels = |nests: Vec<Nest>, elements: &Elements| {
@@ -301,7 +304,12 @@ impl Recipe {
             });
             near.into_iter().chain(far).min_by_key(|(cost, _)| *cost)
         };
-        let all = Ways::of_packed(side, elements, self.order).into_iter().filter_map(of_ways);
+        let all = if self.conversions.are_there() {
+            vec![self.conversions.ways()]
+        } else {
+            Ways::of_packed(side, elements, self.order)
+        };
+        let all = all.into_iter().filter_map(of_ways);
         let (cost, mut leaves) = all.min_by_key(|(cost, _)| *cost)?;
         for part in parts {
             if let Kind::Padding { bits } = part.kind {

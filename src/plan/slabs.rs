@@ -155,9 +155,14 @@ impl Group {
             let elements = nest.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
             sum.checked_add(elements)
         })?;
-        let mut places = around.iter().map(|l| side.stride(l)).chain([start, span]);
         let has_gaps = all.checked_mul(bits)? != span;
-        if side == Side::Destination && has_gaps || !places.all(|at| at.is_multiple_of(array)) {
+        // A slab has whole elements, or bytes.
+        let mut places = around.iter().map(|l| side.stride(l)).chain([start, span]);
+        let strides = nests.iter().flat_map(|nest| &nest.loops).map(|l| side.stride(l));
+        let mut within = strides.chain(nests.iter().map(|nest| side.start(nest) - start));
+        let are_whole = places.all(|at| at.is_multiple_of(array))
+            && within.all(|at| at.is_multiple_of(bits));
+        if side == Side::Destination && has_gaps || !are_whole {
             return None;
         }
         // Kernels begin at bytes on that side.
@@ -210,20 +215,21 @@ impl Group {
             ..*elements
         };
         // As kernels see both sides.
-        let as_bytes = |elements| Elements { source_bits: 8, destination_bits: 8, ..elements };
+        let width = u32::try_from(seen).ok()?;
+        let as_seen = |elements| Elements { source_bits: width, destination_bits: width, ..elements };
         let run = Nest { source: 0, destination: 0, loops: vec![Loop::new(count, seen, seen)] };
         let [ways_into, ways_out_of] = ways.of_passes();
         let (source, destination, first, second);
         match side {
             Side::Source => {
                 (source, destination) = (start, other);
-                let all = Elements { source_end: scratch, ..as_bytes(into) };
+                let all = Elements { source_end: scratch, ..as_seen(into) };
                 first = ways_into.staged(choose::data(run, &all)?, all.stores)?;
                 second = kernels(nests, &out_of)?;
             }
             Side::Destination => {
                 (source, destination) = (other, start);
-                let all = Elements { truth: false, ..as_bytes(out_of) };
+                let all = Elements { truth: false, ..as_seen(out_of) };
                 first = kernels(nests, &into)?;
                 second = ways_out_of.staged(choose::data(run, &all)?, all.stores)?;
             }

@@ -45,7 +45,7 @@ impl Conversions {
     }
 
     /// The ways of the two sides: direct, where they are not converted.
-    fn ways(self) -> Ways {
+    pub(super) fn ways(self) -> Ways {
         let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap_or(0);
         let way = |conversion, (array, seen)| Way::Staged {
             op: BlockOp::Convert { conversion },
@@ -254,6 +254,22 @@ fn converted_passes(
 const TENTHS_OF_BROUGHT: u64 = 6;
 const TENTHS_OF_TAKEN: u64 = 9;
 
+/// What passes in the order of an array may cost, one of which brings it or takes it away in these ways, if they are to be
+/// quicker than what is there.
+pub(super) fn most_in_order(ways: Ways, elements: &Elements, so_far: &[Leaf]) -> Option<u64> {
+    // Long runs that are converted are better kept in L1, above all such as are brought.
+    let tenths = if !ways.convert() || !so_far.iter().all(cost::has_long_runs) {
+        10
+    } else if ways.source.is_staged() {
+        TENTHS_OF_BROUGHT
+    } else if elements.stores.of_runs() {
+        10
+    } else {
+        TENTHS_OF_TAKEN
+    };
+    Some(cost(so_far, elements.stores)? / 10 * tenths)
+}
+
 /// Two passes, one of which only converts: from the order of the array, or into it. `None` if others, or one pass, are as
 /// quick.
 fn passes_in_order(
@@ -267,18 +283,7 @@ fn passes_in_order(
         Some(passes) => cost(passes, elements.stores)? / 4 * 3,
         // What is converted on the way is not slow.
         None if !direct.iter().any(|leaf| leaf.stages.are_there()) => return None,
-        // Long runs are better kept in L1, above all such as are brought.
-        None if direct.iter().all(cost::has_long_runs) => {
-            let tenths = if ways.source.is_staged() {
-                TENTHS_OF_BROUGHT
-            } else if elements.stores.of_runs() {
-                10
-            } else {
-                TENTHS_OF_TAKEN
-            };
-            cost(direct, elements.stores)? / 10 * tenths
-        }
-        None => cost(direct, elements.stores)?,
+        None => most_in_order(ways, elements, direct)?,
     };
     let leaves = ways.placed(nest, elements, hop::in_order_of_stage)?;
     (cost(&leaves, elements.stores)? < least).then_some(leaves)
