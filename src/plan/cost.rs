@@ -3,7 +3,7 @@
 //! Times are in picoseconds, and only their ratios matter: they were fitted to what the layouts
 //! of the corpus took, each way they can go (see `docs/performance.md`).
 
-use relayout_kernels::{BlockOp, ROOM, is_of_runs};
+use relayout_kernels::{BlockOp, ROOM, Runs, is_of_runs};
 
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
@@ -46,6 +46,9 @@ const RUN_WITHIN_BYTES: u64 = 4_000;
 /// A part of a line that no stage brings or takes away, and one of those that share few sets of L1.
 const PART_OF_LINE: u64 = 2_000;
 const CROWDED_PART: u64 = 10_000;
+/// A run of few lines that passes read or write.
+const FEW_LINES: usize = 4 * LINE;
+const PART_OF_PASS: u64 = 5_000;
 /// A run that is transposed, beside its bytes.
 const RUN: u64 = 250;
 /// A word of a matrix that is narrower than a vector.
@@ -174,14 +177,18 @@ fn cost_of_stage(stage: &Stage) -> Option<u64> {
 /// Stages have room for few elements, so the lines of the other side are gone to again and again, if it has less than one of
 /// each.
 fn parts_of_lines(leaf: &Leaf) -> Option<u64> {
-    match (&leaf.stages.source, &leaf.stages.destination) {
-        (Some(_), None) => parts_on(Side::Destination, leaf),
-        (None, Some(_)) => parts_on(Side::Source, leaf),
-        _ => Some(0),
-    }
+    let side = match (&leaf.stages.source, &leaf.stages.destination) {
+        (Some(_), None) => Side::Destination,
+        (None, Some(_)) => Side::Source,
+        _ => return Some(0),
+    };
+    let runs = runs_of(side, leaf)?;
+    let are_crowded = runs.count > ROOM && runs.stride.is_multiple_of(CROWDED_BYTES);
+    let part = if are_crowded { CROWDED_PART } else { PART_OF_LINE };
+    shorter_runs(side, leaf, LINE)?.checked_mul(part)
 }
 
-/// The same of passes, whose scratch memory has few elements of each line of a side.
+/// The same of passes, whose scratch memory has few lines of a side beside each other, or parts of such.
 pub(super) fn parts_of_passes(side: Side, leaves: &[Leaf]) -> Option<u64> {
     leaves.iter().try_fold(0_u64, |sum, leaf| {
         let parts = match &leaf.hop {
@@ -190,32 +197,34 @@ pub(super) fn parts_of_passes(side: Side, leaves: &[Leaf]) -> Option<u64> {
                 parts_of_passes(side, side.of(&hop.first, &hop.second))?.checked_mul(calls)?
             }
             None if matches!(leaf.op, BlockOp::Fill | BlockOp::FillBits) => 0,
-            None => parts_on(side, leaf)?,
+            None => shorter_runs(side, leaf, FEW_LINES)?.checked_mul(PART_OF_PASS)?,
         };
         sum.checked_add(parts)
     })
 }
 
-/// What going to lines of a side costs of which runs have less than one.
-fn parts_on(side: Side, leaf: &Leaf) -> Option<u64> {
-    let (strip, op) = (&leaf.strip, leaf.op);
-    let (runs, step) = match side {
-        Side::Source => (strip.source_runs(op)?, strip.source_step),
-        Side::Destination => (strip.destination_runs(op)?, strip.destination_step),
-    };
+fn runs_of(side: Side, leaf: &Leaf) -> Option<Runs> {
+    match side {
+        Side::Source => leaf.strip.source_runs(leaf.op),
+        Side::Destination => leaf.strip.destination_runs(leaf.op),
+    }
+}
+
+/// How many runs a leaf goes to on a side, if they have less than so many bytes, with what follows them.
+fn shorter_runs(side: Side, leaf: &Leaf, enough: usize) -> Option<u64> {
+    let (strip, runs) = (&leaf.strip, runs_of(side, leaf)?);
+    let step = side.of(strip.source_step, strip.destination_step);
     let (bytes, blocks) = if step == runs.bytes {
         (runs.bytes.checked_mul(strip.blocks)?, 1)
     } else {
         (runs.bytes, strip.blocks)
     };
-    if bytes >= LINE {
+    if bytes >= enough {
         return Some(0);
     }
-    let are_crowded = runs.count > ROOM && runs.stride.is_multiple_of(CROWDED_BYTES);
-    let part = if are_crowded { CROWDED_PART } else { PART_OF_LINE };
     let calls = leaf.loops.iter().try_fold(1_u64, |n, l| n.checked_mul(l.extent))?;
     let parts = runs.count.checked_mul(blocks)?.checked_mul(strip.lines)?;
-    u64::try_from(parts).ok()?.checked_mul(part)?.checked_mul(calls)
+    u64::try_from(parts).ok()?.checked_mul(calls)
 }
 
 /// Whether stages bring or take away long runs alone, and leave whole lines to the other side.

@@ -268,7 +268,9 @@ impl Recipe {
             ..self.elements
         };
         let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
-        let may_have_slabs = elements.are_few && cost::is_slow(&leaves, &elements);
+        let may_have_slabs = elements.are_few
+            && !leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier))
+            && cost::is_slow(&leaves, &elements);
         let slabs = if may_have_slabs { self.slabs(&joined, &elements) } else { None };
         let most = ways::most_in_order(self.conversions.ways(), &elements, &leaves);
         let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < most);

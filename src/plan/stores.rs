@@ -24,6 +24,9 @@ const WHOLE_RUNS_OF_LARGE: u64 = 19 << 20;
 /// of each in a call on; rows of bytes out of elements below a byte are not.
 const PART_OF_ROW: usize = 512;
 
+/// Both sides of so many bytes are in no nearer cache.
+const IN_L3: u64 = 8 << 20;
+
 /// With fewer bytes than this on both sides together, L3 has room for the
 /// source and for more. Where blocks are streamed as they are read, the source is not fetched
 /// then.
@@ -207,6 +210,11 @@ impl Stores {
     /// Whether L3 has the source, and prefetchers do not follow it.
     pub(super) fn are_near(self) -> bool {
         self.all_bytes < FAR && !self.from_scratch && !self.core.follows_pages()
+    }
+
+    /// Whether L3 alone holds both sides, if that does.
+    pub(super) fn are_in_l3(self) -> bool {
+        self.both_bytes >= IN_L3
     }
 
     /// Whether blocks that are not streamed are visited shuffled.

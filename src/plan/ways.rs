@@ -122,9 +122,7 @@ pub(super) fn data(
     } else if converts {
         converted_passes(&nest, elements, converted, &leaves).filter(|_| order.is_least())
     } else {
-        let narrow = [source_bits, destination_bits].map(|bits| bits < 8);
-        let are_staged = || leaves.iter().any(|leaf| leaf.stages.are_there());
-        let passes = if narrow == [true; 2] || narrow.contains(&true) && (are_staged() || leaves.iter().any(|leaf| slowness(leaf, elements.stores.tier) > 0)) {
+        let passes = if source_bits.max(destination_bits) < 8 {
             packed_passes(&nest, elements, order, &leaves)
         } else if order.is_least() {
             hop::data(&nest, elements, converted, &leaves)
@@ -195,10 +193,8 @@ fn other_passes_in_order(
         return None;
     }
     let goes_by_elements = |leaf: &Leaf| slowness(leaf, elements.stores.tier) > 0;
-    let is_direct =
-        |leaf: &Leaf| leaf.hop.is_none() && !leaf.stages.are_there() && !goes_by_elements(leaf);
     let narrow = with_bytes(elements, order)
-        .filter(|_| !so_far.iter().all(is_direct))
+        .filter(|_| !so_far.iter().all(|leaf| is_direct(leaf, elements.stores.tier)))
         .filter_map(|ways| ways.placed(nest, elements, hop::in_order_of_stage));
     // Wide elements are not made into words.
     let may_turn =
@@ -249,23 +245,22 @@ fn converted_passes(
     in_order.or(passes)
 }
 
-/// Passes in the order of an array have to take so much less than a stage with long runs: one that brings these, and one that
-/// takes them away within the caches.
-const TENTHS_OF_BROUGHT: u64 = 6;
+/// Passes in the order of an array have to take so much less than a stage with long runs: one that brings these, from L3 or
+/// from nearer, and one that takes them away within the caches.
+const TENTHS_OF_FAR: u64 = 6;
+const TENTHS_OF_BROUGHT: u64 = 8;
 const TENTHS_OF_TAKEN: u64 = 9;
 
 /// What passes in the order of an array may cost, one of which brings it or takes it away in these ways, if they are to be
 /// quicker than what is there.
 pub(super) fn most_in_order(ways: Ways, elements: &Elements, so_far: &[Leaf]) -> Option<u64> {
-    // Long runs that are converted are better kept in L1, above all such as are brought.
-    let tenths = if !ways.convert() || !so_far.iter().all(cost::has_long_runs) {
-        10
-    } else if ways.source.is_staged() {
-        TENTHS_OF_BROUGHT
-    } else if elements.stores.of_runs() {
-        10
-    } else {
-        TENTHS_OF_TAKEN
+    // Long runs that are converted are better kept in L1, above all such as are brought from far.
+    let tenths = match ways.source.is_staged() {
+        _ if !ways.convert() || !so_far.iter().all(cost::has_long_runs) => 10,
+        true if elements.stores.are_in_l3() => TENTHS_OF_FAR,
+        true => TENTHS_OF_BROUGHT,
+        false if elements.stores.of_runs() => 10,
+        false => TENTHS_OF_TAKEN,
     };
     Some(cost(so_far, elements.stores)? / 10 * tenths)
 }
@@ -448,16 +443,29 @@ const LEAST_FILL: usize = 4;
 /// Runs of fewer bits that begin within bytes are taken to be as slow as elements that are widened and moved one by one.
 const LEAST_RUN_BITS: usize = 8 * 16;
 
+/// And of fewer elements, which are widened or narrowed alone, as slow as elements that are moved one by one.
+const LEAST_RUN_OF_BYTES: usize = 16;
+
 fn slowness(leaf: &Leaf, tier: Tier) -> usize {
     match leaf.op {
         BlockOp::Bits { .. } => 3,
         BlockOp::CopyBits { .. } if leaf.strip.columns < LEAST_RUN_BITS => 2,
+        BlockOp::NarrowBits { .. } | BlockOp::WidenBits { .. }
+            if leaf.strip.columns < LEAST_RUN_OF_BYTES =>
+        {
+            1
+        }
         op if leaf.strip.is_reversed_run(op) => 0,
         BlockOp::Strided { .. } if leaf.stages.are_there() => 2,
         BlockOp::Strided { .. } => 1,
         op if leaf.strip.is_below_vectors(op, tier) => 1,
         _ => 0,
     }
+}
+
+/// Whether a kernel works on both sides, and not element by element.
+pub(super) fn is_direct(leaf: &Leaf, tier: Tier) -> bool {
+    leaf.hop.is_none() && !leaf.stages.are_there() && slowness(leaf, tier) == 0
 }
 
 /// How each side of a kernel call is brought to it, or taken from it.
@@ -471,23 +479,24 @@ impl Ways {
     /// Kernels work on both.
     pub(super) const DIRECT: Ways = Ways { source: Way::Direct, destination: Way::Direct };
 
-    /// Those of elements of so many bits, several of which are in a byte of one side: that side alone has what kernels know.
+    /// Those in which one side alone, of which several elements are in a byte, has what kernels know.
     pub(super) fn of_packed(side: Side, elements: &Elements, order: MostFirst) -> Vec<Ways> {
-        let bits = side.of(elements.source_bits, elements.destination_bits);
+        let Elements { source_bits, destination_bits, .. } = *elements;
         let [widen, narrow] = widen_and_narrow(elements, order);
-        let ways = Way::all(
-            bits,
-            side.of(order.source, order.destination),
-            side.of(widen, narrow),
-        );
-        ways.into_iter()
-            .filter(|way| way.is_staged())
-            .map(|way| match side {
-                Side::Source => Ways { source: way, ..Ways::DIRECT },
-                Side::Destination => Ways { destination: way, ..Ways::DIRECT },
-            })
-            .filter(|ways| ways.know(order))
-            .collect()
+        let bits = side.of(source_bits, destination_bits);
+        let most_first = side.of(order.source, order.destination);
+        let all = Way::all(bits, most_first, side.of(widen, narrow)).into_iter();
+        // Between bytes and elements below a byte these are widened or narrowed anyway.
+        let is_of_use = |way: &Way| match way {
+            Way::Direct => false,
+            Way::Staged { op: BlockOp::Reverse { .. }, .. } => source_bits == destination_bits,
+            Way::Staged { .. } => true,
+        };
+        let ways = all.filter(is_of_use).map(|way| match side {
+            Side::Source => Ways { source: way, ..Ways::DIRECT },
+            Side::Destination => Ways { destination: way, ..Ways::DIRECT },
+        });
+        ways.filter(|ways| ways.know(order)).collect()
     }
 
     /// Whether stages see to the order of elements within bytes where kernels do not know it.
