@@ -416,9 +416,8 @@ impl Stage {
     /// Where the runs of each line begin, if all do at a bit of the array: the bit, and the byte in scratch memory.
     fn each_line(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
         let Steps { count, array, scratch } = self.lines;
-        (0..count).map(move |line| {
-            (start.wrapping_add(wide(line).wrapping_mul(array)), line * scratch)
-        })
+        (0..count)
+            .map(move |line| (start.wrapping_add(wide(line).wrapping_mul(array)), line * scratch))
     }
 
     /// A step of the array as its kernel counts it: in bits, if runs may begin within bytes.

@@ -232,7 +232,11 @@ fn packed_arrays_go_in_slabs() {
     let is_of_slab = |part: &Part| {
         let is_run = matches!(
             part.op,
-            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } | BlockOp::Reverse { .. }
+            BlockOp::Widen { .. }
+                | BlockOp::WidenBits { .. }
+                | BlockOp::Narrow { .. }
+                | BlockOp::NarrowBits { .. }
+                | BlockOp::Reverse { .. }
         );
         let is_one = (part.lines.extent, part.blocks.extent) == (1, 1);
         is_run && is_one && part.pass != Pass::Only
@@ -266,7 +270,8 @@ fn packed_arrays_go_in_slabs() {
             let packed = packed(&elements, bits, order);
             for tier in Tier::available() {
                 let builder = PlanBuilder::new().tier(tier).host(Host::dense().packed(order));
-                let (pack, unpack) = (builder.pack(&shape).unwrap(), builder.unpack(&shape).unwrap());
+                let (pack, unpack) =
+                    (builder.pack(&shape).unwrap(), builder.unpack(&shape).unwrap());
                 // Whole words, in the order that kernels know, are turned as such.
                 let are_words = text.starts_with("s4[161,4,") && order == BitOrder::LeastFirst;
                 for plan in [&pack, &unpack] {

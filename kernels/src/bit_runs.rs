@@ -186,7 +186,8 @@ impl<const BITS: u32, const TRUTH: bool, const MOST_FIRST: bool, const STREAM: b
     ) {
         for (from, to, bit) in Self::runs(strip, source, destination) {
             let head = before_whole_byte::<BITS>(bit);
-            let least = if V::HAS_BIT_FIELDS { LEAST_BY_MASKS } else { packed::least_columns::<V>(BITS) };
+            let least =
+                if V::HAS_BIT_FIELDS { LEAST_BY_MASKS } else { packed::least_columns::<V>(BITS) };
             if strip.columns < head + least {
                 // SAFETY: a run of the strip.
                 unsafe { Self::few(strip.columns, from, to, bit) };

@@ -243,7 +243,9 @@ impl fmt::Display for BlockOp {
                 write!(f, "narrow{bits}{}{}", truth(t), order(most_first))
             }
             BlockOp::Widen { bits } => write!(f, "widen{bits}"),
-            BlockOp::WidenBits { bits, most_first } => write!(f, "widen{bits}{}", order(most_first)),
+            BlockOp::WidenBits { bits, most_first } => {
+                write!(f, "widen{bits}{}", order(most_first))
+            }
             BlockOp::Reverse { bits } => write!(f, "reverse{bits}"),
             BlockOp::CopyBits { bits, from_most_first, to_most_first, .. } => {
                 let reverse = if from_most_first == to_most_first { "" } else { "-reverse" };

@@ -219,7 +219,9 @@ impl<const BITS: u32, const STREAM: bool> Algorithm for TransposeWiden<BITS, STR
                     let count = elements(BITS).min(strip.rows - row);
                     let from = from.wrapping_add(word.wrapping_mul(strip.row_stride));
                     // SAFETY: the bytes of one word of the block.
-                    unsafe { scalar::widen_run::<BITS, false>(count, from, 0, to.wrapping_add(row)) };
+                    unsafe {
+                        scalar::widen_run::<BITS, false>(count, from, 0, to.wrapping_add(row))
+                    };
                 }
             }
         }

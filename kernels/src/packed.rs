@@ -45,11 +45,7 @@ impl<const BITS: u32, const TRUTH: bool, const STREAM: bool> Algorithm
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the columns of a block; the CPU has `V`.
             unsafe {
-                narrow_columns::<V, BITS, TRUTH, false, STREAM>(
-                    source,
-                    destination,
-                    strip.columns,
-                );
+                narrow_columns::<V, BITS, TRUTH, false, STREAM>(source, destination, strip.columns);
             };
             // SAFETY: `pad` bytes follow them.
             unsafe { scalar::short_fill(padding::<BITS>(strip, destination), 0, strip.pad) };
@@ -157,7 +153,12 @@ pub(super) unsafe fn widen_columns<V: Vector, const BITS: u32, const MOST_FIRST:
     at += unsafe { widen_vectors::<V::Half, BITS, MOST_FIRST>(source, destination, at, columns) };
     // SAFETY: as above.
     at += unsafe {
-        widen_vectors::<<V::Half as Vector>::Half, BITS, MOST_FIRST>(source, destination, at, columns)
+        widen_vectors::<<V::Half as Vector>::Half, BITS, MOST_FIRST>(
+            source,
+            destination,
+            at,
+            columns,
+        )
     };
     let (source, to) = (source.wrapping_add(at * BITS as usize / 8), destination.wrapping_add(at));
     // SAFETY: the last columns.

@@ -247,7 +247,8 @@ pub(super) unsafe fn narrow_run<
     if !CLEARS {
         // SAFETY: the last byte, which the columns do not fill.
         let last = of_byte::<MOST_FIRST>(unsafe { to.read() });
-        begun = first_bits::<MOST_FIRST>(begun, behind) | last & !first_bits::<MOST_FIRST>(!0, behind);
+        begun =
+            first_bits::<MOST_FIRST>(begun, behind) | last & !first_bits::<MOST_FIRST>(!0, behind);
     }
     let [last, ..] = if MOST_FIRST { begun.to_be_bytes() } else { begun.to_le_bytes() };
     // SAFETY: as above.

@@ -1724,9 +1724,8 @@ fn bits_that_become_bytes_and_bytes_that_become_bits_are_the_same() {
         let (of_bytes, of_bits) = if packs { (&read, &written) } else { (&written, &read) };
         let runs = (0..counts[0]).flat_map(|line| (0..counts[1]).map(move |block| (line, block)));
         for (i, j) in runs {
-            let steps = |line: usize, step: usize| {
-                i.wrapping_mul(line).wrapping_add(j.wrapping_mul(step))
-            };
+            let steps =
+                |line: usize, step: usize| i.wrapping_mul(line).wrapping_add(j.wrapping_mul(step));
             let bytes = start(of_bytes).wrapping_add(steps(bytes_line, bytes_step));
             let bit = 8 * start(of_bits) + usize::from(first);
             let bit = bit.wrapping_add(steps(line, step));

@@ -171,7 +171,8 @@ impl Plan {
                 explanation.streaming = program.streams;
                 parts(&program.nodes, &mut Vec::new(), &mut 0, self.tier, &mut explanation.parts);
                 let has = |pass| explanation.parts.iter().any(|part| part.pass == pass);
-                explanation.hops += [Pass::First, Pass::Between].into_iter().filter(|&p| has(p)).count();
+                explanation.hops +=
+                    [Pass::First, Pass::Between].into_iter().filter(|&p| has(p)).count();
             }
             Body::ByIndex(_) => {
                 explanation.slow = Some(

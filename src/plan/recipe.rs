@@ -301,9 +301,8 @@ impl Recipe {
                 of(ways, slabs::IN_L2)
             };
             let near = near.map(|(cost, parts, leaves)| (cost + parts, leaves));
-            let far = far.map(|(cost, parts, leaves)| {
-                ((cost + parts) / 10 * slabs::TENTHS_IN_L2, leaves)
-            });
+            let far = far
+                .map(|(cost, parts, leaves)| ((cost + parts) / 10 * slabs::TENTHS_IN_L2, leaves));
             near.into_iter().chain(far).min_by_key(|(cost, _)| *cost)
         };
         let all = if self.conversions.are_there() {
@@ -352,8 +351,7 @@ fn leaves_of(
     while let Some(Part { nest, kind }) = rest.pop_front() {
         if let Kind::Padding { bits } = kind {
             leaves.push(choose::padding(nest, bits, elements.fill)?);
-        } else if let Some(found) =
-            words_of_columns(&nest, &mut rest, elements, order, conversions)
+        } else if let Some(found) = words_of_columns(&nest, &mut rest, elements, order, conversions)
         {
             leaves.extend(found);
         } else {

@@ -54,9 +54,10 @@ pub(super) fn leaves(
     sizes.retain(|&size| (bits..=most).contains(&size));
     sizes.sort_unstable();
     sizes.dedup();
-    let size = sizes.into_iter().rev().find(|&size| {
-        nests.iter().all(|nest| in_slabs(nest, side, size, bits).is_some())
-    })?;
+    let size = sizes
+        .into_iter()
+        .rev()
+        .find(|&size| nests.iter().all(|nest| in_slabs(nest, side, size, bits).is_some()))?;
     let mut leaves = Vec::new();
     let mut parts = Vec::new();
     for nest in nests {
@@ -87,7 +88,7 @@ pub(super) fn leaves(
 
 /// One past the last bit of a nest on a side.
 fn end_of(nest: &Nest, side: Side, bits: u64) -> Option<u64> {
-    let span = |l: &Loop| (l.extent - 1).checked_mul(side.stride(l));
+    let span = |l: &Loop| l.extent.checked_sub(1)?.checked_mul(side.stride(l));
     let start = side.start(nest);
     nest.loops.iter().try_fold(start.checked_add(bits)?, |end, l| end.checked_add(span(l)?))
 }
@@ -160,8 +161,8 @@ impl Group {
         let mut places = around.iter().map(|l| side.stride(l)).chain([start, span]);
         let strides = nests.iter().flat_map(|nest| &nest.loops).map(|l| side.stride(l));
         let mut within = strides.chain(nests.iter().map(|nest| side.start(nest) - start));
-        let are_whole = places.all(|at| at.is_multiple_of(array))
-            && within.all(|at| at.is_multiple_of(bits));
+        let are_whole =
+            places.all(|at| at.is_multiple_of(array)) && within.all(|at| at.is_multiple_of(bits));
         if side == Side::Destination && has_gaps || !are_whole {
             return None;
         }
@@ -193,12 +194,10 @@ impl Group {
         let nests: Vec<Nest> = nests.into_iter().map(in_scratch).collect();
         let count = span / array;
         let scratch = count.checked_mul(seen)?;
-        let scratch_bytes = usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(64)?;
+        let scratch_bytes =
+            usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(64)?;
         let seen_bits = u32::try_from(bits * seen / array).ok()?;
-        let steps = around.iter().map(|l| (l.extent - 1).checked_mul(l.source));
-        let before_last = steps.fold(Some(other), |sum, step| sum?.checked_add(step?))?;
         let into = Elements {
-            source_end: elements.source_end.checked_sub(before_last)?,
             destination_bits: seen_bits,
             // What narrows sees to it.
             truth: elements.truth && seen_bits < 8,
@@ -216,7 +215,8 @@ impl Group {
         };
         // As kernels see both sides.
         let width = u32::try_from(seen).ok()?;
-        let as_seen = |elements| Elements { source_bits: width, destination_bits: width, ..elements };
+        let as_seen =
+            |elements| Elements { source_bits: width, destination_bits: width, ..elements };
         let run = Nest { source: 0, destination: 0, loops: vec![Loop::new(count, seen, seen)] };
         let [ways_into, ways_out_of] = ways.of_passes();
         let (source, destination, first, second);
@@ -230,7 +230,12 @@ impl Group {
             Side::Destination => {
                 (source, destination) = (other, start);
                 let all = Elements { truth: false, ..as_seen(out_of) };
-                first = kernels(nests, &into)?;
+                // From where the last slab begins.
+                let last =
+                    |at: u64, l: &Loop| at.checked_add((l.extent - 1).checked_mul(l.source)?);
+                let source_end =
+                    elements.source_end.checked_sub(around.iter().try_fold(other, last)?)?;
+                first = kernels(nests, &Elements { source_end, ..into })?;
                 second = ways_out_of.staged(choose::data(run, &all)?, all.stores)?;
             }
         }

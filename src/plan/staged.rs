@@ -257,7 +257,9 @@ impl Leaf {
         let Way::Staged { op, array, seen } = way else { return None };
         let pads = match op {
             BlockOp::Convert { .. } => is_source,
-            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } | BlockOp::Reverse { .. } => false,
+            BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. } | BlockOp::Reverse { .. } => {
+                false
+            }
             _ => return None,
         };
         if self.strip.pad > 0 && !pads {
@@ -296,8 +298,7 @@ impl Leaf {
         } else {
             (&mut strip.destination_line, &mut strip.destination_step)
         };
-        let counts_bits =
-            matches!(self.op, BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. });
+        let counts_bits = matches!(self.op, BlockOp::WidenBits { .. } | BlockOp::NarrowBits { .. });
         for step in [line, step, &mut strip.row_stride] {
             let bits = in_array(*step, array, seen)?;
             *step =
