@@ -6,7 +6,8 @@ use relayout_kernels::{BlockOp, Place, Run, Strip, bits, fence};
 
 use crate::error::{BufferError, Side};
 use crate::plan::{
-    Call, HOP_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps,
+    Call, HOP_BYTES, MOST_SCRATCH_BYTES, MostFirst, Needs, Node, SCRATCH_BYTES, STAGES_BYTES,
+    Stage, Stages, Steps,
 };
 
 /// Walks a program over two buffers.
@@ -87,7 +88,7 @@ fn walk(
         0 => buffers.walk(&program.nodes, 0, 0),
         bytes @ ..=STAGES_BYTES => buffers.walk_staged::<STAGES_BYTES>(&program.nodes, bytes),
         bytes @ ..=HOP_BYTES => buffers.walk_staged::<HOP_BYTES>(&program.nodes, bytes),
-        bytes => buffers.walk_staged::<{ HOP_BYTES + 2 * STAGES_BYTES }>(&program.nodes, bytes),
+        bytes => buffers.walk_staged::<MOST_SCRATCH_BYTES>(&program.nodes, bytes),
     }
     if program.streams {
         fence();
@@ -124,7 +125,7 @@ pub(crate) struct Program {
     pub(crate) destination: Needs,
     pub(crate) order: MostFirst,
     pub(crate) streams: bool,
-    /// How much scratch memory calls work on: [`HOP_BYTES`] and [`STAGES_BYTES`] at most.
+    /// How much scratch memory calls work on: [`MOST_SCRATCH_BYTES`] at most.
     pub(crate) scratch_bytes: usize,
     /// Every byte of the destination is written, and none is read: the bytes that the
     /// calls write are as many as it has, and as the regions do not overlap, they are
@@ -166,8 +167,8 @@ impl Destination<'_> {
     /// As bytes, for ops that read it.
     #[allow(unsafe_code, reason = "a program that reads its destination has one to read")]
     fn initialised(&mut self) -> &mut [u8] {
-        // SAFETY: a program with ops on bits, or copies of bits, or behind whose kernels a stage
-        // narrows, does not `writes_all`, so `walk` got memory that is initialised. Scratch memory, the
+        // SAFETY: a program with ops on bits, or copies of bits, or one that narrows to bits, behind kernels
+        // or alone, does not `writes_all`, so `walk` got memory that is initialised. Scratch memory, the
         // destination of a first pass, always is.
         unsafe { written(self.0) }
     }
@@ -275,8 +276,8 @@ impl Buffers<'_> {
         // beyond scratch memory, which is there if a call works on it, or is the source or the
         // destination of a pass, as `program::reach_of_hop` saw; a `&` and a
         // `&mut` do not overlap, nor does scratch memory with either or with the
-        // other half of it; `run` was chosen for a `Tier`, which the CPU has. A copy of bits
-        // reads the destination, which is initialised then, as `initialised` says.
+        // other half of it; `run` was chosen for a `Tier`, which the CPU has. What copies or narrows
+        // bits reads the destination, which is initialised then, as `initialised` says.
         unsafe { run(strip, order, from, to) };
     }
 

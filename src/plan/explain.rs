@@ -48,7 +48,7 @@ pub struct Explanation {
     /// Whether kernels write by streaming stores, past the caches.
     pub streaming: bool,
     /// How often the data is passed over: once, or where some of it goes through scratch memory
-    /// from one kernel to another, twice.
+    /// from one kernel to another, twice, or three times.
     pub hops: usize,
     /// Boxes of the image that are filled by loops without a test inside, those
     /// of padding included.

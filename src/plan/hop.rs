@@ -47,6 +47,9 @@ impl Hop {
 /// So many bytes are between two passes at most.
 pub(crate) const HOP_BYTES: usize = IN_L2 + MOST_APART * LINE;
 
+/// And so many are there for them, for passes within them, and for stages.
+pub(crate) const MOST_SCRATCH_BYTES: usize = HOP_BYTES + STAGES_BYTES;
+
 /// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
 /// words that are [worth them](are_worth_passes) past the caches too.
 const IN_L1: usize = STAGES_BYTES;

@@ -30,7 +30,7 @@ mod word_columns;
 
 pub use chunks::{Chunk, Chunks};
 pub use explain::{Explanation, LoopExplanation, Part, Pass};
-pub(crate) use hop::HOP_BYTES;
+pub(crate) use hop::{HOP_BYTES, MOST_SCRATCH_BYTES};
 pub(crate) use program::{Call, Node};
 pub(crate) use side::Needs;
 pub(crate) use staged::{SCRATCH_BYTES, STAGES_BYTES, Stage, Stages, Steps};

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::choose::{self, Elements, Leaf, Room};
 use super::cost::{self, cost};
+use super::hop::MOST_SCRATCH_BYTES;
 use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
@@ -268,16 +269,18 @@ impl Recipe {
             ..self.elements
         };
         let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
-        let may_have_slabs = elements.are_few
-            && !leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier))
-            && cost::is_slow(&leaves, &elements);
-        let slabs = if may_have_slabs { self.slabs(&joined, &elements) } else { None };
+        let are_quick = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier))
+            || !cost::is_slow(&leaves, &elements);
+        if are_quick || !elements.are_few {
+            return Some(leaves);
+        }
+        let Some((of_slabs, slabs)) = self.slabs(&joined, &elements) else { return Some(leaves) };
         let most = ways::most_in_order(self.conversions.ways(), &elements, &leaves);
-        let quicker = slabs.filter(|(of_slabs, _)| Some(*of_slabs) < most);
-        Some(quicker.map_or(leaves, |(_, slabs)| slabs))
+        Some(if Some(of_slabs) < most { slabs } else { leaves })
     }
 
-    /// The kernels of parts one side of which is a packed host array, a slab of it at a time, and what they cost.
+    /// The kernels of parts one side of which is a host array of other elements than kernels know, a slab of it at a time,
+    /// and what they cost.
     fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
         let side = self.other_host?;
         let data = parts.iter().filter(|part| part.is_data());
@@ -287,23 +290,18 @@ impl Recipe {
             let elements = Elements { passes: Room::Near, ..*elements };
             leaves_of(parts, &elements, MostFirst::default(), Conversions::default())
         };
-        let of = |ways, room| {
+        let of = |ways, room, tenths: u64| {
             let leaves = slabs::leaves(&nests, elements, ways, room, kernels)?;
             let parts = cost::parts_of_passes(side.other(), &leaves)?;
-            Some((cost(&leaves, elements.stores)?, parts, leaves))
+            let cost = cost(&leaves, elements.stores)?.checked_add(parts)?;
+            Some((cost.checked_mul(tenths)? / 10, parts, leaves))
         };
         let of_ways = |ways| {
-            let near = of(ways, slabs::IN_L1);
-            // Larger ones have more of each line.
-            let far = if near.as_ref().is_some_and(|(_, parts, _)| *parts == 0) {
-                None
-            } else {
-                of(ways, slabs::IN_L2)
-            };
-            let near = near.map(|(cost, parts, leaves)| (cost + parts, leaves));
-            let far = far
-                .map(|(cost, parts, leaves)| ((cost + parts) / 10 * slabs::TENTHS_IN_L2, leaves));
-            near.into_iter().chain(far).min_by_key(|(cost, _)| *cost)
+            let near = of(ways, slabs::IN_L1, 10);
+            let has_long_runs = near.as_ref().is_some_and(|(_, parts, _)| *parts == 0);
+            let far =
+                if has_long_runs { None } else { of(ways, slabs::IN_L2, slabs::TENTHS_IN_L2) };
+            near.into_iter().chain(far).min_by_key(|(cost, ..)| *cost)
         };
         let all = if self.conversions.are_there() {
             vec![self.conversions.ways()]
@@ -311,7 +309,7 @@ impl Recipe {
             Ways::of_packed(side, elements, self.order)
         };
         let all = all.into_iter().filter_map(of_ways);
-        let (cost, mut leaves) = all.min_by_key(|(cost, _)| *cost)?;
+        let (cost, _, mut leaves) = all.min_by_key(|(cost, ..)| *cost)?;
         for part in parts {
             if let Kind::Padding { bits } = part.kind {
                 leaves.push(choose::padding(part.nest.clone(), bits, elements.fill)?);
@@ -328,6 +326,9 @@ impl Recipe {
         destination: Needs,
     ) -> Option<Program> {
         let scratch_bytes = leaves.iter().map(Leaf::scratch_bytes).max().unwrap_or(0);
+        if scratch_bytes > MOST_SCRATCH_BYTES {
+            return None;
+        }
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));

@@ -1,18 +1,18 @@
-//! Packed host arrays as arrays of bytes, a slab at a time.
+//! Packed and converted host arrays, a slab at a time.
 //!
 //! A slab is what follows each other in host memory, as much as the near caches hold with a byte for each element: it is
 //! widened as one run, whatever its rows begin with, and words are made of its bytes then; or words are taken apart into
 //! bytes, which are narrowed as one run. So neither pass has short runs, and all nests that have elements of a slab are in
 //! its passes: whole words, and the rest of a row that fills none. Where elements are in words already, but the first of a
-//! byte has its most significant bits, they are turned round within bytes instead.
+//! byte has its most significant bits, they are turned round within bytes instead; and numbers of another type are converted.
 
 use super::choose::{self, Elements, Leaf};
-use super::hop::{Hop, share};
+use super::hop::{Hop, MOST_SCRATCH_BYTES, share};
 use super::nest::{Loop, Nest};
 use super::ways::{Way, Ways};
 use crate::error::Side;
 
-/// So many elements has a slab at most, each a byte: what L1 holds or, where that has little of each line of the other
+/// So many bytes has a slab between its passes at most: what L1 holds or, where that has little of each run of the other
 /// side, L2, which takes so many tenths of the time.
 pub(super) const IN_L1: u64 = 32 << 10;
 pub(super) const IN_L2: u64 = 128 << 10;
@@ -20,7 +20,7 @@ pub(super) const TENTHS_IN_L2: u64 = 12;
 
 /// Nests that go through the same slabs.
 struct Group {
-    /// Where the first slab begins on the packed side.
+    /// Where the first slab begins on the side that has them.
     start: u64,
     /// From one slab to the next.
     around: Vec<Loop>,
@@ -28,7 +28,7 @@ struct Group {
     nests: Vec<Nest>,
 }
 
-/// The kernels of nests of data, all there are, of which one side is packed, and has in `ways` what other kernels know.
+/// The kernels of nests of data, all there are, one side of which has in `ways` what other kernels know.
 /// `kernels` makes those between that and the other side. `None` if there are no such slabs of so many bytes.
 pub(super) fn leaves(
     nests: &[Nest],
@@ -242,6 +242,8 @@ impl Group {
         let hop = Hop { first, second, scratch_bytes };
         let mut loops = around;
         loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
-        Some(Leaf::of_hop(source, destination, loops, hop))
+        // Passes within these have memory of their own.
+        let fits = hop.all_bytes() <= MOST_SCRATCH_BYTES;
+        fits.then(|| Leaf::of_hop(source, destination, loops, hop))
     }
 }
