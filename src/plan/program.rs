@@ -12,7 +12,7 @@ use relayout_kernels::{BlockOp, Place, Run, Strip, kernel};
 use super::choose::{Leaf, step};
 use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
-use super::staged::{SCRATCH_BYTES, Stage, Stages, Steps};
+use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
 use super::tails::{share_loops, take_tail};
 
@@ -196,6 +196,13 @@ fn reach_of_kernel(leaf: &Leaf) -> Option<(Range<i128>, Range<i128>)> {
     Some((source, bytes(destination, leaf.destination)?))
 }
 
+/// Whether a kernel that counts bits has numbers for these, from the first byte of a strip on, within which its first run
+/// may begin: where addresses have 32 bits, not for 256 MiB.
+fn are_counted(bits: &Range<i128>) -> bool {
+    let fits = |at: i128| isize::try_from(at).is_ok();
+    fits(bits.start) && bits.end.checked_add(7).is_some_and(fits)
+}
+
 fn in_bits(bytes: Range<i128>) -> Option<Range<i128>> {
     Some(bytes.start.checked_mul(8)?..bytes.end.checked_mul(8)?)
 }
@@ -225,11 +232,13 @@ fn on_bits_of(op: BlockOp, strip: &Strip) -> Option<(Range<i128>, Range<i128>)> 
         }
         BlockOp::WidenBits { bits, .. } => {
             let read = strip.columns.checked_mul(usize::try_from(bits).ok()?)?;
-            return Some((runs(read, of_source)?, in_bits(strip.destination_range(op)?)?));
+            let read = Some(runs(read, of_source)?).filter(are_counted)?;
+            return Some((read, in_bits(strip.destination_range(op)?)?));
         }
         BlockOp::NarrowBits { bits, .. } => {
             let written = strip.columns.checked_mul(usize::try_from(bits).ok()?)?;
-            return Some((in_bits(strip.source_range(op)?)?, runs(written, of_destination)?));
+            let written = Some(runs(written, of_destination)?).filter(are_counted)?;
+            return Some((in_bits(strip.source_range(op)?)?, written));
         }
         _ => (0, 1),
     };
@@ -250,15 +259,14 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
         array = stretched(array, count, steps.array)?;
         bytes = stretched(bytes, count, u64::try_from(steps.scratch).ok()?)?;
     }
-    // The order within bytes is only mended where they begin; and kernels that count in bits have the numbers of addresses.
-    let suits = |steps: &Steps| {
-        if stage.may_begin_within_bytes() {
-            isize::try_from(steps.array.cast_signed()).is_ok()
-        } else {
-            steps.array.is_multiple_of(8)
-        }
+    // Kernels count these in bits; the order within bytes is only mended where they begin.
+    let suits = if stage.may_begin_within_bytes() {
+        are_counted(&array)
+    } else {
+        let mut steps = [stage.lines, stage.blocks, stage.rows].into_iter();
+        steps.all(|steps| steps.array.is_multiple_of(8))
     };
-    if ![stage.lines, stage.blocks, stage.rows].iter().all(suits) {
+    if !suits {
         return None;
     }
     // What the kernel reads has been brought, or what it writes is taken away.
@@ -448,6 +456,7 @@ fn is_padding(leaf: &Leaf) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::plan::Steps;
     use crate::{PlanBuilder, Shape, Tier};
     use relayout_kernels::{Conversion, Core};
 
