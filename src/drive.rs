@@ -414,7 +414,7 @@ fn bit_of_byte(at: u64) -> u8 {
 }
 
 impl Stage {
-    /// Where the runs of each line begin, if all do at a bit of the array: the bit, and the byte in scratch memory.
+    /// Where each line begins, if the first one does at a bit of the array: the bit, and the byte in scratch memory.
     fn each_line(&self, start: u64) -> impl Iterator<Item = (u64, usize)> {
         let Steps { count, array, scratch } = self.lines;
         (0..count)

@@ -29,10 +29,18 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
             "destination_step_bits": l.destination_bits,
         })
     };
+    // The passes that share scratch memory follow each other: two of them, or three.
+    let (mut before, mut last_pass) = (Pass::Only, 2);
     let parts: Vec<Value> = explanation
         .parts
         .iter()
         .map(|part| {
+            match part.pass {
+                Pass::Between => last_pass = 3,
+                Pass::First if matches!(before, Pass::Only | Pass::Second) => last_pass = 2,
+                _ => {}
+            }
+            before = part.pass;
             json!({
                 "loops": part.loops.iter().map(steps).collect::<Vec<_>>(),
                 "kernel": part.kernel,
@@ -48,7 +56,7 @@ pub(crate) fn json(direction: &str, explanation: &Explanation) -> Value {
                 "pass": match part.pass {
                     Pass::First => Some(1),
                     Pass::Between => Some(2),
-                    Pass::Second => Some(explanation.hops),
+                    Pass::Second => Some(last_pass),
                     _ => None,
                 },
                 "slow": part.slow,

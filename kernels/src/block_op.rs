@@ -237,7 +237,7 @@ impl fmt::Display for BlockOp {
                 write!(f, "squeeze{bits}{}-interleave{ways}x8", truth(t))
             }
             BlockOp::Unsqueeze { ways, bits } => write!(f, "deinterleave{ways}x8-unsqueeze{bits}"),
-            // Where they may begin is no matter to who reads it.
+            // Those whose runs may begin within bytes are named like the others: what they do is the same.
             BlockOp::Narrow { bits, truth: t } => write!(f, "narrow{bits}{}", truth(t)),
             BlockOp::NarrowBits { bits, truth: t, most_first } => {
                 write!(f, "narrow{bits}{}{}", truth(t), order(most_first))

@@ -129,7 +129,7 @@ impl Place {
     }
 }
 
-/// Where the blocks of one kernel call are. All in bytes, but for counts and bits. Steps and
+/// Where the blocks of one kernel call are. All in bytes, but for counts, and for what is said to be in bits. Steps and
 /// strides are modulo the size of an address: those of host arrays may be negative.
 ///
 /// Block b of line l starts at `source + l * source_line + b * source_step`, and
@@ -207,7 +207,7 @@ pub struct Strip {
     /// Of a copy of bits, whose columns are bits: which one of a byte its runs begin with in the source, in the order that
     /// this has. Of widen-bits, which one the first run begins with.
     pub source_bit: u8,
-    /// And in the destination.
+    /// The same in the destination, of a copy of bits and of narrow-bits.
     pub destination_bit: u8,
     /// Of a transpose: its blocks are visited in an order without order, if their places are in tables. A hint.
     pub is_shuffled: bool,

@@ -25,6 +25,7 @@ use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
 use super::stores::Stores;
 use super::ways::MostFirst;
+use crate::error::Side;
 
 /// What the choice has to know besides the nest.
 #[derive(Clone, Copy, Debug)]
@@ -44,16 +45,23 @@ pub(super) struct Elements {
     pub(super) has_matrices: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
-    /// Whether they may go in two passes.
+    /// The scratch memory for two passes.
     pub(super) passes: Room,
+}
+
+impl Elements {
+    /// The bits of one on a side.
+    pub(super) fn bits_of(&self, side: Side) -> u32 {
+        side.of(self.source_bits, self.destination_bits)
+    }
 }
 
 /// How much scratch memory there is for two passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// What L1 holds, as what is done is one of two passes already.
+    /// What L1 holds, as what is done is a pass already: only such as words, or rows, need.
     Near,
-    /// As much as they are quick with.
+    /// As much as they are quick with, for passes of all kinds.
     Enough,
 }
 

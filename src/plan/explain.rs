@@ -78,7 +78,7 @@ pub struct Part {
     pub kernel: String,
     /// Bytes of scratch memory, which L1 or L2 holds, that a call goes through.
     pub scratch_bytes: usize,
-    /// Whether it is one of two passes.
+    /// Whether it is one of several passes.
     pub pass: Pass,
     /// Lines of blocks that one call takes, and the steps between them.
     pub lines: LoopExplanation,
@@ -110,7 +110,7 @@ pub enum Pass {
     First,
     /// From there into other scratch memory, where there are three.
     Between,
-    /// From scratch memory to the destination: the last one.
+    /// From scratch memory to the destination: the last one, be there two or three.
     Second,
 }
 

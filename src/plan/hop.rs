@@ -52,8 +52,8 @@ pub(crate) const MOST_SCRATCH_BYTES: usize = HOP_BYTES + STAGES_BYTES;
 
 /// What passes have between them. L2 holds more of what is read and written, in longer runs: within L3, and of
 /// words that are [worth them](are_worth_passes) past the caches too.
-const IN_L1: usize = STAGES_BYTES;
-const IN_L2: usize = 128 << 10;
+pub(super) const IN_L1: usize = STAGES_BYTES;
+pub(super) const IN_L2: usize = 128 << 10;
 
 /// Places in scratch memory that are multiples of so many bytes apart get a line between them, as they would share few sets
 /// of the caches: so many at most.
@@ -221,41 +221,6 @@ fn are_worth_passes(side: Which, nest: &Nest, elements: &Elements) -> bool {
     !are_followed
         && !are_written
         && of_page.is_some_and(|bytes| (LEAST_OF_PAGE..enough).contains(&bytes))
-}
-
-impl Which {
-    pub(super) fn other(self) -> Which {
-        match self {
-            Which::Source => Which::Destination,
-            Which::Destination => Which::Source,
-        }
-    }
-
-    /// What this side has.
-    pub(super) fn of<T>(self, source: T, destination: T) -> T {
-        match self {
-            Which::Source => source,
-            Which::Destination => destination,
-        }
-    }
-
-    pub(super) fn stride(self, l: &Loop) -> u64 {
-        self.of(l.source, l.destination)
-    }
-
-    /// Where a nest begins.
-    pub(super) fn start(self, nest: &Nest) -> u64 {
-        self.of(nest.source, nest.destination)
-    }
-
-    /// How far a loop goes with each step, up or down.
-    fn distance(self, l: &Loop) -> u64 {
-        self.stride(l).cast_signed().unsigned_abs()
-    }
-
-    fn bits(self, elements: &Elements) -> u32 {
-        self.of(elements.source_bits, elements.destination_bits)
-    }
 }
 
 /// The kernels of two passes where rows of packed elements begin within bytes: one pass moves them to where each of them
@@ -444,7 +409,7 @@ impl Passes {
             near: least(&along, side.other())?,
             beside: least(&along, side)?,
             along,
-            bits: side.bits(elements),
+            bits: elements.bits_of(side),
             source_end: 1,
             padding: words.padding,
             of_bits: None,
@@ -469,7 +434,7 @@ impl Passes {
             near: least(&along[1..], side.other()).map_or(0, |i| i + 1),
             beside: 0,
             along,
-            bits: side.other().bits(elements),
+            bits: elements.bits_of(side.other()),
             source_end,
             padding: words.padding,
             of_bits: None,
@@ -509,7 +474,7 @@ impl Passes {
             near: least(&along, side)?,
             beside: least(&along, side.other())?,
             along,
-            bits: side.bits(elements),
+            bits: elements.bits_of(side),
             source_end,
             padding,
             of_bits: None,
@@ -824,7 +789,7 @@ struct Words {
 
 impl Words {
     fn of(side: Which, nest: &Nest, elements: &Elements) -> Option<Words> {
-        let bits = u64::from(side.bits(elements));
+        let bits = u64::from(elements.bits_of(side));
         let mut others = nest.loops.clone();
         let mut word = match (others.iter().position(|l| side.stride(l) == bits), side) {
             (Some(i), _) => others.remove(i),

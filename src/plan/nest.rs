@@ -6,6 +6,8 @@
 //! extent 1 dropped, those that go down in the destination turned round, the others sorted by destination, neighbours joined whose
 //! strides compose on both sides.
 
+use crate::error::Side;
+
 /// One loop of a nest. Strides are in bits, modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
@@ -149,6 +151,37 @@ impl Nest {
             }
         }
         Nest { loops, ..nest }
+    }
+}
+
+impl Side {
+    pub(super) fn other(self) -> Side {
+        match self {
+            Side::Source => Side::Destination,
+            Side::Destination => Side::Source,
+        }
+    }
+
+    /// What this side has.
+    pub(super) fn of<T>(self, source: T, destination: T) -> T {
+        match self {
+            Side::Source => source,
+            Side::Destination => destination,
+        }
+    }
+
+    pub(super) fn stride(self, l: &Loop) -> u64 {
+        self.of(l.source, l.destination)
+    }
+
+    /// Where a nest begins.
+    pub(super) fn start(self, nest: &Nest) -> u64 {
+        self.of(nest.source, nest.destination)
+    }
+
+    /// How far a loop goes with each step, up or down.
+    pub(super) fn distance(self, l: &Loop) -> u64 {
+        self.stride(l).cast_signed().unsigned_abs()
     }
 }
 

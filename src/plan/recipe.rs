@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::choose::{self, Elements, Leaf, Room};
 use super::cost::{self, cost};
-use super::hop::MOST_SCRATCH_BYTES;
+use super::hop::{self, MOST_SCRATCH_BYTES};
 use super::nest::{Loop, Nest};
 use super::program;
 use super::region;
@@ -28,8 +28,8 @@ pub(super) struct Recipe {
     options: Options,
     source: Needs,
     destination: Needs,
-    /// Which side is a host array of other elements than kernels know: several in a byte, or of another type.
-    other_host: Option<Which>,
+    /// Which side is a host array that is not as kernels know it: several elements in a byte, or of another type.
+    staged_host: Option<Which>,
 }
 
 /// A nest, and whether it has elements. Offsets are in bits from the start of the
@@ -132,7 +132,7 @@ impl Recipe {
             options,
             source: source.needs,
             destination: destination.needs,
-            other_host: [(Which::Source, source), (Which::Destination, destination)]
+            staged_host: [(Which::Source, source), (Which::Destination, destination)]
                 .into_iter()
                 .find(|(_, side)| {
                     side.as_host().is_some() && side.element_bits < 8 || side.conversion.is_some()
@@ -268,10 +268,12 @@ impl Recipe {
             stores,
             ..self.elements
         };
+        if !elements.are_few || self.staged_host.is_none() {
+            return leaves_of(joined, &elements, self.order, self.conversions);
+        }
         let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
-        let are_quick = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier))
-            || !cost::is_slow(&leaves, &elements);
-        if are_quick || !elements.are_few {
+        let are_direct = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier));
+        if are_direct || !cost::is_slow(&leaves, &elements) {
             return Some(leaves);
         }
         let Some((of_slabs, slabs)) = self.slabs(&joined, &elements) else { return Some(leaves) };
@@ -279,10 +281,9 @@ impl Recipe {
         Some(if Some(of_slabs) < most { slabs } else { leaves })
     }
 
-    /// The kernels of parts one side of which is a host array of other elements than kernels know, a slab of it at a time,
-    /// and what they cost.
+    /// The kernels of parts with a host array that is not as kernels know it, a slab of it at a time, and what they cost.
     fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
-        let side = self.other_host?;
+        let side = self.staged_host?;
         let data = parts.iter().filter(|part| part.is_data());
         let nests: Vec<Nest> = data.map(|part| part.nest.clone()).collect();
         let kernels = |nests: Vec<Nest>, elements: &Elements| {
@@ -292,15 +293,15 @@ impl Recipe {
         };
         let of = |ways, room, tenths: u64| {
             let leaves = slabs::leaves(&nests, elements, ways, room, kernels)?;
-            let parts = cost::parts_of_passes(side.other(), &leaves)?;
-            let cost = cost(&leaves, elements.stores)?.checked_add(parts)?;
-            Some((cost.checked_mul(tenths)? / 10, parts, leaves))
+            let short_runs = cost::parts_of_passes(side.other(), &leaves)?;
+            let cost = cost(&leaves, elements.stores)?.checked_add(short_runs)?;
+            Some((cost.checked_mul(tenths)? / 10, short_runs, leaves))
         };
         let of_ways = |ways| {
-            let near = of(ways, slabs::IN_L1, 10);
-            let has_long_runs = near.as_ref().is_some_and(|(_, parts, _)| *parts == 0);
-            let far =
-                if has_long_runs { None } else { of(ways, slabs::IN_L2, slabs::TENTHS_IN_L2) };
+            let near = of(ways, hop::IN_L1, 10);
+            // Larger ones have longer runs.
+            let has_long_runs = near.as_ref().is_some_and(|(_, short_runs, _)| *short_runs == 0);
+            let far = if has_long_runs { None } else { of(ways, hop::IN_L2, slabs::TENTHS_IN_L2) };
             near.into_iter().chain(far).min_by_key(|(cost, ..)| *cost)
         };
         let all = if self.conversions.are_there() {

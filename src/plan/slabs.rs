@@ -6,17 +6,18 @@
 //! its passes: whole words, and the rest of a row that fills none. Where elements are in words already, but the first of a
 //! byte has its most significant bits, they are turned round within bytes instead; and numbers of another type are converted.
 
-use super::choose::{self, Elements, Leaf};
+use super::choose::{self, Elements, Leaf, WORD_BITS};
 use super::hop::{Hop, MOST_SCRATCH_BYTES, share};
 use super::nest::{Loop, Nest};
+use super::stores::{LINE, LINE_BITS};
 use super::ways::{Way, Ways};
 use crate::error::Side;
 
-/// So many bytes has a slab between its passes at most: what L1 holds or, where that has little of each run of the other
-/// side, L2, which takes so many tenths of the time.
-pub(super) const IN_L1: u64 = 32 << 10;
-pub(super) const IN_L2: u64 = 128 << 10;
+/// What goes through L2 takes so many tenths of the time that it takes through L1.
 pub(super) const TENTHS_IN_L2: u64 = 12;
+
+/// Where a slab has some of a loop that makes a line of words in the image, it has whole lines of these.
+const WORDS_OF_LINE: u64 = LINE_BITS / WORD_BITS;
 
 /// Nests that go through the same slabs.
 struct Group {
@@ -29,12 +30,12 @@ struct Group {
 }
 
 /// The kernels of nests of data, all there are, one side of which has in `ways` what other kernels know.
-/// `kernels` makes those between that and the other side. `None` if there are no such slabs of so many bytes.
+/// `kernels` makes those between that and the other side. `None` if there are no such slabs of so many bytes between the passes.
 pub(super) fn leaves(
     nests: &[Nest],
     elements: &Elements,
     ways: Ways,
-    room: u64,
+    room: usize,
     kernels: impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
 ) -> Option<Vec<Leaf>> {
     let (side, way) = match ways {
@@ -43,14 +44,15 @@ pub(super) fn leaves(
         _ => return None,
     };
     let Way::Staged { array, seen, .. } = way else { return None };
-    let bits = u64::from(side.of(elements.source_bits, elements.destination_bits));
+    let bits = u64::from(elements.bits_of(side));
     let fill = (elements.destination_bits.into(), elements.fill);
-    let most = (8 * room).checked_mul(array.into())? / u64::from(seen);
+    let most = (8 * u64::try_from(room).ok()?).checked_mul(array.into())? / u64::from(seen);
     let strides = nests.iter().flat_map(|nest| &nest.loops).filter(|l| l.extent > 1);
     let mut sizes: Vec<u64> = strides.map(|l| side.stride(l)).collect();
     // All of it, if that is no more.
-    let last = |nest: &Nest| end_of(nest, side, bits);
-    sizes.push(nests.iter().filter_map(last).max()?);
+    let start = nests.iter().map(|nest| side.start(nest)).min()?;
+    let end = nests.iter().filter_map(|nest| end_of(nest, side, bits)).max();
+    sizes.extend(end.and_then(|end| end.checked_sub(start)));
     sizes.retain(|&size| (bits..=most).contains(&size));
     sizes.sort_unstable();
     sizes.dedup();
@@ -116,7 +118,7 @@ impl Group {
             return Some(vec![self]);
         }
         let all = self.around[i];
-        let count = share(all.extent, most / size, 16);
+        let count = share(all.extent, most / size, WORDS_OF_LINE);
         let mut groups = Vec::new();
         let (lots, rest) = (all.extent / count, all.extent % count);
         for (first, lots, count) in [(0, lots, count), (lots * count, 1, rest)] {
@@ -149,7 +151,7 @@ impl Group {
         ways: Ways,
         kernels: &impl Fn(Vec<Nest>, &Elements) -> Option<Vec<Leaf>>,
     ) -> Option<Leaf> {
-        let bits = u64::from(side.of(elements.source_bits, elements.destination_bits));
+        let bits = u64::from(elements.bits_of(side));
         let span = self.span(side, bits)?;
         let Group { start, around, nests } = self;
         let all = nests.iter().try_fold(0_u64, |sum, nest| {
@@ -167,11 +169,12 @@ impl Group {
             return None;
         }
         // Kernels begin at bytes on that side.
-        let other = nests.iter().map(|nest| side.other().start(nest)).min()? / 8 * 8;
+        let other_start = nests.iter().map(|nest| side.other().start(nest)).min()? / 8 * 8;
         if !around.iter().all(|l| side.other().stride(l).is_multiple_of(8)) {
             return None;
         }
         let in_scratch = |nest: Nest| {
+            // No place is further than a slab is long.
             let seen_at = |at: u64| at * seen / array;
             let loops = nest.loops.iter().map(|l| match side {
                 Side::Source => Loop { source: seen_at(l.source), ..*l },
@@ -181,11 +184,11 @@ impl Group {
             match side {
                 Side::Source => Nest {
                     source: seen_at(nest.source - start),
-                    destination: nest.destination - other,
+                    destination: nest.destination - other_start,
                     loops,
                 },
                 Side::Destination => Nest {
-                    source: nest.source - other,
+                    source: nest.source - other_start,
                     destination: seen_at(nest.destination - start),
                     loops,
                 },
@@ -195,11 +198,11 @@ impl Group {
         let count = span / array;
         let scratch = count.checked_mul(seen)?;
         let scratch_bytes =
-            usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(64)?;
+            usize::try_from(scratch.div_ceil(8)).ok()?.checked_next_multiple_of(LINE)?;
         let seen_bits = u32::try_from(bits * seen / array).ok()?;
         let into = Elements {
             destination_bits: seen_bits,
-            // What narrows sees to it.
+            // What narrows these later sees to it, if something does.
             truth: elements.truth && seen_bits < 8,
             fill: 0,
             stores: elements.stores.into_scratch(),
@@ -222,19 +225,19 @@ impl Group {
         let (source, destination, first, second);
         match side {
             Side::Source => {
-                (source, destination) = (start, other);
+                (source, destination) = (start, other_start);
                 let all = Elements { source_end: scratch, ..as_seen(into) };
                 first = ways_into.staged(choose::data(run, &all)?, all.stores)?;
                 second = kernels(nests, &out_of)?;
             }
             Side::Destination => {
-                (source, destination) = (other, start);
+                (source, destination) = (other_start, start);
                 let all = Elements { truth: false, ..as_seen(out_of) };
                 // From where the last slab begins.
                 let last =
                     |at: u64, l: &Loop| at.checked_add((l.extent - 1).checked_mul(l.source)?);
                 let source_end =
-                    elements.source_end.checked_sub(around.iter().try_fold(other, last)?)?;
+                    elements.source_end.checked_sub(around.iter().try_fold(other_start, last)?)?;
                 first = kernels(nests, &Elements { source_end, ..into })?;
                 second = ways_out_of.staged(choose::data(run, &all)?, all.stores)?;
             }
