@@ -3,7 +3,7 @@
 //! where a layout has no good plan.
 //!
 //! So many arrays of each kind, drawn with a seed: `cargo bench --bench survey -- 500 7`. What is timed has been
-//! compared with the scalar tier before.
+//! compared with the scalar tier before. With `--list` they are written as `against/run` reads them, and not timed.
 
 mod memory;
 
@@ -93,16 +93,24 @@ impl Drawn {
                     F32 => *choices.pick(&[Bf16, F16, F64]),
                     _ => F32,
                 };
-                (Host::dense().of(number), format!("of {number}"))
+                (Host::dense().of(number), format!(" of {number}"))
             }
             Kind::Packed => {
-                let order = *choices.pick(&[BitOrder::LeastFirst, BitOrder::MostFirst]);
-                (Host::dense().packed(order), format!("packed, {order:?}"))
+                let (order, name) =
+                    *choices.pick(&[(BitOrder::LeastFirst, " lsb"), (BitOrder::MostFirst, " msb")]);
+                (Host::dense().packed(order), name.to_owned())
             }
             Kind::Strided => strided(element_type, &bounds, choices),
             _ => (Host::dense(), String::new()),
         };
         Some(Drawn { shape, from, host, host_name })
+    }
+
+    /// As `against/run` reads it.
+    fn text(&self) -> String {
+        let Drawn { shape, from, host_name, .. } = self;
+        let from = from.as_ref().map_or(String::new(), |from| format!("{from} -> "));
+        format!("{from}{shape}{host_name}")
     }
 
     fn plans(&self, tier: Tier) -> Vec<(&'static str, Result<Plan, Error>)> {
@@ -167,7 +175,8 @@ fn strided(element_type: ElementType, bounds: &[u64], choices: &mut Choices<'_>)
             step += width * choices.pick(&[1, 3, 16, 64]);
         }
     }
-    let name = format!("strides {strides:?} from byte {start} on");
+    let texts: Vec<String> = strides.iter().map(i64::to_string).collect();
+    let name = format!(" strides {} from {start}", texts.join(","));
     (Host::strided(strides).starting_at(start.unsigned_abs()), name)
 }
 
@@ -220,9 +229,7 @@ fn survey(drawn: &Drawn, found: &mut Vec<Found>) {
         let [time, copy] = timed(&plan, &source, &mut destination);
         let share = copy.as_secs_f64() / time.as_secs_f64();
         let speed = (from + to) as f64 / 2e9 / time.as_secs_f64();
-        let Drawn { shape, from, host_name, .. } = drawn;
-        let from = from.as_ref().map_or(String::new(), |from| format!("{from} -> "));
-        let text = format!("{share:6.3} {speed:7.2} GB/s {way:7} {from}{shape} {host_name}");
+        let text = format!("{share:6.3} {speed:7.2} GB/s {way:7} {}", drawn.text());
         found.push(Found { share, text });
     }
 }
@@ -238,6 +245,7 @@ fn main() {
         .collect();
     let count = numbers.first().copied().unwrap_or(if is_bench { 200 } else { 1 });
     let seed = numbers.get(1).copied().unwrap_or(1);
+    let is_list = arguments.iter().any(|argument| argument == "--list");
     for (k, kind) in (0_u64..).zip(KINDS) {
         // Other arrays for each seed and kind.
         let (mut found, mut drawn, mut number) = (Vec::new(), 0, (seed << 32) + (k << 24));
@@ -246,8 +254,15 @@ fn main() {
             let bytes = noise(512, number);
             if let Some(array) = Drawn::new(kind, &mut Choices::new(&bytes)) {
                 drawn += 1;
-                survey(&array, &mut found);
+                if is_list {
+                    println!("{}", array.text());
+                } else {
+                    survey(&array, &mut found);
+                }
             }
+        }
+        if is_list {
+            continue;
         }
         found.sort_unstable_by(|a, b| a.share.total_cmp(&b.share));
         let at = |hundredths: usize| {
