@@ -93,9 +93,13 @@ impl<
         }
         // Vectors that are shorter than lines make up whole ones only where rows do, or where they go on with each
         // other.
-        let places = destination.addr() | strip.destination_line | strip.destination_step | rows;
-        let makes_lines = places.is_multiple_of(LINE) || joined().is_some();
-        let is_loose = STREAM && bytes < SHORT && !(are_vectors && makes_lines);
+        let makes_lines = || {
+            let follow = strip.tail == 0 && strip.rows_join(bytes);
+            let runs = if follow { strip.rows * bytes } else { rows };
+            let places = destination.addr() | strip.destination_line | strip.destination_step;
+            (places | runs).is_multiple_of(LINE) || joined().is_some()
+        };
+        let is_loose = STREAM && bytes < SHORT && !(are_vectors && makes_lines());
         for (strip, place) in strip.parts::<STREAM>(&mut Strip::default()) {
             let (source, destination) = place.of(source, destination);
             // SAFETY: a part of the strip.
@@ -688,14 +692,15 @@ impl<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> Apart
     unsafe fn run<V: Vector>(self) {
         // SAFETY: by the contract of that function.
         let words = unsafe { load_row::<V, WAYS>(self.words) };
-        let made = unweave_rows::<V, WAYS, BITS, MOST_FIRST>(words);
-        if self.count == WAYS {
+        if self.count < WAYS {
             // SAFETY: by the contract of that function.
-            unsafe { store_vectors(&made, WAYS, self.rows) };
-        } else {
-            // SAFETY: as above.
-            unsafe { store_vectors(&made, self.count, self.rows) };
+            return unsafe {
+                packed_rows::store_first::<V, WAYS, BITS, MOST_FIRST>(words, self.count, self.rows)
+            };
         }
+        let made = packed_rows::unweave::<V, WAYS, BITS, MOST_FIRST>(words);
+        // SAFETY: as above.
+        unsafe { store_vectors(&made, WAYS, self.rows) };
     }
 }
 
@@ -705,7 +710,7 @@ impl<const WAYS: usize, const BITS: u32, const MOST_FIRST: bool> Apart
 ///
 /// They can be written.
 #[inline(always)]
-unsafe fn store_vectors<V: Vector, const COUNT: usize>(
+pub(super) unsafe fn store_vectors<V: Vector, const COUNT: usize>(
     vectors: &[V; COUNT],
     count: usize,
     destination: Places<*mut u8>,

@@ -469,13 +469,24 @@ impl Strip {
         let (matrix, element) = self.transposed(op)?;
         let bytes = matrix.rows.saturating_mul(element.destination);
         let Matrix { columns, column, .. } = element.words(matrix);
-        let follow = column.stride == bytes && column.is_even(columns / element.ways);
+        let columns = columns / element.ways;
         // What is no whole word is written by itself.
         let are_whole = matrix.rows.is_multiple_of(element.rows_of_word);
+        let beside = if !are_whole {
+            1
+        } else if column.step == bytes {
+            usize::MAX
+        } else if column.stride != bytes {
+            1
+        } else if column.is_even(columns) {
+            columns
+        } else {
+            column.block
+        };
         Some(WrittenColumns {
             bytes,
             begin_at_lines: matrix.has_whole_lines(std::ptr::null_mut()),
-            go_on: are_whole && (follow || column.step == bytes),
+            bytes_beside: bytes.saturating_mul(beside),
         })
     }
 
@@ -783,8 +794,8 @@ impl Element {
 pub struct WrittenColumns {
     bytes: usize,
     begin_at_lines: bool,
-    /// Where one ends, the next one begins, or the same one of the next block.
-    go_on: bool,
+    /// Of those that go on where one ends, the next one or the same one of the next block: all together.
+    bytes_beside: usize,
 }
 
 impl WrittenColumns {
@@ -793,9 +804,9 @@ impl WrittenColumns {
         self.begin_at_lines && self.bytes.is_multiple_of(LINE)
     }
 
-    /// Whether they have fewer bytes than that, begin within lines and do not go on with each other.
+    /// Whether they begin within lines, and those that go on with each other have fewer bytes than that together.
     pub fn are_loose(self, bytes: usize) -> bool {
-        self.bytes < bytes && !self.begin_at_lines && !self.go_on
+        self.bytes_beside < bytes && !self.begin_at_lines
     }
 }
 

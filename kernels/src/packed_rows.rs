@@ -9,6 +9,7 @@
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
 use super::Strip;
+use super::deinterleave::store_vectors;
 use super::interleave::Rows;
 use super::scalar;
 use super::vector::{self, Vector, load_row, unrolled};
@@ -142,17 +143,92 @@ fn unweave_bytes<
     words: [V; WAYS],
 ) -> [V; WAYS] {
     let mut rows = words;
+    let [a, b, c, d] = bytes_of_words::<V, WAYS, IN_BYTE>(words);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(a, 0, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(b, 1, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(c, 2, &mut rows);
+    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(d, 3, &mut rows);
+    rows
+}
+
+/// The inverse of [`words_of_bytes`].
+#[inline(always)]
+fn bytes_of_words<V: Vector, const WAYS: usize, const IN_BYTE: usize>(
+    words: [V; WAYS],
+) -> [[V; IN_BYTE]; 4] {
     let mut a = [words[0]; IN_BYTE];
     let (mut b, mut c, mut d) = (a, a, a);
     unrolled!(i in IN_BYTE, {
         let four = [words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]];
         [a[i], b[i], c[i], d[i]] = V::deinterleave_bytes(four);
     });
-    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(a, 0, &mut rows);
-    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(b, 1, &mut rows);
-    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(c, 2, &mut rows);
-    rows_of_bytes::<V, WAYS, IN_BYTE, BITS, MOST_FIRST>(d, 3, &mut rows);
-    rows
+    [a, b, c, d]
+}
+
+/// Stores a vector of each of the first rows of words, and makes none of the bytes that hold others only.
+///
+/// # Safety
+///
+/// They can be written. The CPU has `V`.
+#[inline(always)]
+pub(super) unsafe fn store_first<
+    V: Vector,
+    const WAYS: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    words: [V; WAYS],
+    count: usize,
+    to: scalar::Places<*mut u8>,
+) {
+    match BITS {
+        1 => {
+            // SAFETY: by the contract of this function.
+            unsafe { store_first_of_bytes::<V, WAYS, 8, 1, MOST_FIRST>(words, count, to) }
+        }
+        2 => {
+            // SAFETY: as above.
+            unsafe { store_first_of_bytes::<V, WAYS, 4, 2, MOST_FIRST>(words, count, to) }
+        }
+        _ => {
+            // SAFETY: as above.
+            unsafe { store_first_of_bytes::<V, WAYS, 2, 4, MOST_FIRST>(words, count, to) }
+        }
+    }
+}
+
+/// [`store_first`], of rows of which so many fill a byte.
+///
+/// # Safety
+///
+/// As there.
+#[inline(always)]
+unsafe fn store_first_of_bytes<
+    V: Vector,
+    const WAYS: usize,
+    const IN_BYTE: usize,
+    const BITS: u32,
+    const MOST_FIRST: bool,
+>(
+    words: [V; WAYS],
+    count: usize,
+    to: scalar::Places<*mut u8>,
+) {
+    let bytes = bytes_of_words::<V, WAYS, IN_BYTE>(words);
+    if count <= IN_BYTE {
+        // Of the other bytes none is made here.
+        let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes[0]);
+        // SAFETY: by the contract of this function.
+        return unsafe { store_vectors(&rows, count, to) };
+    }
+    for (first, bytes) in (0..WAYS).step_by(IN_BYTE).zip(bytes) {
+        if first < count {
+            let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes);
+            let to = scalar::to(to.first.wrapping_add(first.wrapping_mul(to.stride)), to.stride);
+            // SAFETY: by the contract of this function.
+            unsafe { store_vectors(&rows, (count - first).min(IN_BYTE), to) };
+        }
+    }
 }
 
 /// The inverse of [`bytes_of_rows`], to where the rows of that byte of the words belong.
