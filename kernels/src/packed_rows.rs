@@ -214,21 +214,19 @@ unsafe fn store_first_of_bytes<
     count: usize,
     to: scalar::Places<*mut u8>,
 ) {
-    let bytes = bytes_of_words::<V, WAYS, IN_BYTE>(words);
-    if count <= IN_BYTE {
-        // Of the other bytes none is made here.
-        let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes[0]);
-        // SAFETY: by the contract of this function.
-        return unsafe { store_vectors(&rows, count, to) };
-    }
-    for (first, bytes) in (0..WAYS).step_by(IN_BYTE).zip(bytes) {
-        if first < count {
-            let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes);
-            let to = scalar::to(to.first.wrapping_add(first.wrapping_mul(to.stride)), to.stride);
-            // SAFETY: by the contract of this function.
-            unsafe { store_vectors(&rows, (count - first).min(IN_BYTE), to) };
+    const BYTES: usize = 4;
+    // What no byte before needs is only made for one that is.
+    unrolled!(byte in BYTES, {
+        let first = byte * IN_BYTE;
+        if first >= count {
+            return;
         }
-    }
+        let bytes = bytes_of_words::<V, WAYS, IN_BYTE>(words)[byte];
+        let rows = rows_of_byte::<V, IN_BYTE, BITS, MOST_FIRST>(bytes);
+        let to = scalar::to(to.first.wrapping_add(first.wrapping_mul(to.stride)), to.stride);
+        // SAFETY: by the contract of this function.
+        unsafe { store_vectors(&rows, (count - first).min(IN_BYTE), to) };
+    }, 0 1 2 3);
 }
 
 /// The inverse of [`bytes_of_rows`], to where the rows of that byte of the words belong.
