@@ -87,7 +87,12 @@ fn main() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
     let seconds: f64 =
         arguments.next().and_then(|text| text.parse().ok()).ok_or("how many seconds for each?")?;
-    let arrays: Vec<String> = arguments.collect();
+    let (flags, arrays): (Vec<_>, Vec<String>) = arguments.partition(|text| text.starts_with("--"));
+    let only_changed = match &flags[..] {
+        [] => false,
+        [flag] if flag == "--changed" => true,
+        _ => return Err(format!("{flags:?}: there is --changed only")),
+    };
     let listed = match &arrays[..] {
         [file] if std::path::Path::new(file).exists() => {
             Some(std::fs::read_to_string(file).map_err(|e| e.to_string())?)
@@ -107,6 +112,9 @@ fn main() -> Result<(), String> {
         match (before::moves(text), now::moves(text)) {
             (Ok(before), Ok(now)) => {
                 for (before, now) in before.iter().zip(&now) {
+                    if only_changed && before.explanation == now.explanation {
+                        continue;
+                    }
                     if seconds == 0.0 {
                         println!("before: {}\n\nnow: {}\n", before.explanation, now.explanation);
                         continue;

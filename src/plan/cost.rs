@@ -7,7 +7,7 @@ use relayout_kernels::{BlockOp, ROOM, Runs, is_of_runs};
 
 use super::choose::{Elements, Leaf};
 use super::staged::Stage;
-use super::stores::{LINE, Stores};
+use super::stores::{LINE, LINE_BITS, Stores};
 use crate::error::Side;
 
 /// About how long some kernels take. `None` where a number does not fit.
@@ -71,17 +71,24 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let wide = |n: usize| u64::try_from(n).ok();
     let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
     let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
+    let of_packed = if strip.is_below_vectors(op, stores.tier) { 500 } else { BYTE / 2 };
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
         BlockOp::Strided { bits } if strip.is_reversed_run(op) => bytes(bits)?.checked_mul(2)?,
         BlockOp::Strided { .. } => elements.checked_mul(400)?,
+        // Lines of few rows fit into registers.
+        BlockOp::Interleave { ways: ..=8, bits: bits @ ..8, .. }
+        | BlockOp::Deinterleave { ways: ..=8, bits: bits @ ..8, .. }
+            if wide(strip.columns)?.checked_mul(bits.into())? >= LINE_BITS =>
+        {
+            elements.checked_mul(of_packed)?
+        }
         BlockOp::Squeeze { .. }
         | BlockOp::Unsqueeze { .. }
         | BlockOp::Interleave { bits: ..8, .. }
         | BlockOp::Deinterleave { bits: ..8, .. } => {
-            let byte = if strip.is_below_vectors(op, stores.tier) { 500 } else { BYTE / 2 };
-            elements.checked_mul(byte)?.checked_add(STRETCH)?
+            elements.checked_mul(of_packed)?.checked_add(STRETCH)?
         }
         op if strip.is_below_vectors(op, stores.tier) => elements.checked_mul(1_500)?,
         BlockOp::Transpose { bits } if is_of_runs(bits) => {
