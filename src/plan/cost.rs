@@ -272,7 +272,13 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         };
         // Of rows that drive each other out of L1, lines are fetched again for each few columns.
         let is_part_of_lines = columns < rows && columns.checked_mul(width)? < LINE;
-        let fetches = if stays && is_part_of_lines && has_crowded_rows { 8 } else { 1 };
+        let fetches = if !(stays && is_part_of_lines && has_crowded_rows) {
+            1
+        } else if goes_on_within_lines(leaf) {
+            8
+        } else {
+            4
+        };
         let moved = moved.checked_mul(wide(whole)?)?.checked_mul(quarters)?.checked_mul(fetches)?;
         return moved.checked_div(4 * wide(few)?);
     }
@@ -317,6 +323,16 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         8
     };
     Some(moved.checked_mul(quarters)? / 4)
+}
+
+/// Whether what comes next of a source, or some time later, has a part of the lines of what was before.
+fn goes_on_within_lines(leaf: &Leaf) -> bool {
+    let strip = &leaf.strip;
+    let is_within = |step: u64| step.cast_signed().unsigned_abs() < LINE_BITS;
+    let in_strip = [(strip.blocks, strip.source_step), (strip.lines, strip.source_line)];
+    let in_strip = in_strip.into_iter().filter(|&(count, _)| count > 1);
+    in_strip.map(|(_, step)| step.cast_signed().unsigned_abs()).any(|step| step < LINE)
+        || leaf.loops.iter().any(|l| is_within(l.source))
 }
 
 /// Whether rows or columns of elements of so many bytes that are so far apart share few sets of L1.
