@@ -133,6 +133,8 @@ pub(super) fn data(
         Passes::of_rows(Which::Destination, &nest, elements),
         Passes::of_words(Which::Source, &nest, elements),
         Passes::of_rows(Which::Source, &nest, elements),
+        Passes::of_both_words(Which::Destination, &nest, elements),
+        Passes::of_both_words(Which::Source, &nest, elements),
         Passes::of_padded_runs(&nest, elements),
     ] {
         let Some(leaves) = passes.and_then(|passes| passes.leaves(elements, ways, room)) else {
@@ -415,6 +417,21 @@ impl Passes {
             of_bits: None,
         }
         .checked()
+    }
+
+    /// Words of this side in the order of the other one, which has words of other elements: rows of which these are made, or
+    /// that they are taken apart into, have many words of this side.
+    fn of_both_words(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let mut passes = Passes::of_words(side, nest, elements)?;
+        let bits = u64::from(elements.bits_of(side.other()));
+        let other = |a: &Along| side.other().stride(&a.all);
+        if bits >= 8 || passes.along.len() < 3 || other(&passes.along[1]) != bits {
+            return None;
+        }
+        passes.along.swap(1, 2);
+        passes.near = 1;
+        passes.beside = least(&passes.along, side)?;
+        Some(passes)
     }
 
     /// Rows, as they are contiguous on this side: turned first and made into words then, or taken
