@@ -32,8 +32,11 @@ const BLOCK: u64 = 3_500;
 const BYTE: u64 = 25;
 /// A line that is not streamed, where those beside it are.
 const KEPT_LINE: u64 = 50_000;
-/// What is squeezed goes through memory, a stretch at a time.
+/// What is squeezed goes through memory, a stretch at a time, or in short rows one element after the other.
 const STRETCH: u64 = 30_000;
+const SQUEEZED: u64 = 300;
+/// A row of packed elements that is shorter than any vector goes through memory by itself.
+const SHORT_ROW: u64 = 8_000;
 /// What is narrowed or widened ends in less than a vector.
 const ENDS: u64 = 6_000;
 /// What a stage brings or takes away is run by run.
@@ -71,26 +74,30 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
     let wide = |n: usize| u64::try_from(n).ok();
     let elements = wide(strip.rows.max(1))?.checked_mul(wide(strip.columns)?)?;
     let bytes = |bits: u32| elements.checked_mul((bits / 8).into())?.checked_mul(BYTE);
-    let of_packed = if strip.is_below_vectors(op, stores.tier) { 500 } else { BYTE / 2 };
+    let is_below_vectors = strip.is_below_vectors(op, stores.tier);
     let block = match op {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
         BlockOp::Strided { bits } if strip.is_reversed_run(op) => bytes(bits)?.checked_mul(2)?,
         BlockOp::Strided { .. } => elements.checked_mul(400)?,
-        // Lines of few rows fit into registers.
-        BlockOp::Interleave { ways: ..=8, bits: bits @ ..8, .. }
-        | BlockOp::Deinterleave { ways: ..=8, bits: bits @ ..8, .. }
-            if wide(strip.columns)?.checked_mul(bits.into())? >= LINE_BITS =>
-        {
-            elements.checked_mul(of_packed)?
+        BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => {
+            let byte = if is_below_vectors { SQUEEZED } else { BYTE / 2 };
+            elements.checked_mul(byte)?.checked_add(STRETCH)?
         }
-        BlockOp::Squeeze { .. }
-        | BlockOp::Unsqueeze { .. }
-        | BlockOp::Interleave { bits: ..8, .. }
-        | BlockOp::Deinterleave { bits: ..8, .. } => {
-            elements.checked_mul(of_packed)?.checked_add(STRETCH)?
+        BlockOp::Interleave { ways, bits: bits @ ..8, .. }
+        | BlockOp::Deinterleave { ways, bits: bits @ ..8, .. } => {
+            let row = strip.columns.checked_mul(bits.try_into().ok()?)? / 8;
+            let rows = if row < SHORTEST {
+                wide(strip.rows)?.checked_mul(SHORT_ROW)?
+            } else if row < LINE || ways > 8 {
+                STRETCH
+            } else {
+                // They fit into registers.
+                0
+            };
+            elements.checked_mul(BYTE / 2)?.checked_add(rows)?
         }
-        op if strip.is_below_vectors(op, stores.tier) => elements.checked_mul(1_500)?,
+        _ if is_below_vectors => elements.checked_mul(1_500)?,
         BlockOp::Transpose { bits } if is_of_runs(bits) => {
             elements.checked_mul(RUN)?.checked_add(bytes(bits)?)?
         }

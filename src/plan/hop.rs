@@ -305,6 +305,8 @@ struct Passes {
     /// What is contiguous on the side whose order this is, and on the other one.
     near: usize,
     beside: usize,
+    /// Of words of both sides: how many words of one side have the elements of one of the other.
+    words_of_other: u64,
     /// Of an element in scratch memory.
     bits: u32,
     /// The first pass may read to here.
@@ -410,6 +412,7 @@ impl Passes {
             destination: nest.destination,
             near: least(&along, side.other())?,
             beside: least(&along, side)?,
+            words_of_other: 1,
             along,
             bits: elements.bits_of(side),
             source_end: 1,
@@ -429,6 +432,8 @@ impl Passes {
             return None;
         }
         passes.along.swap(1, 2);
+        passes.along[2].is_word = true;
+        passes.words_of_other = passes.along[2].made;
         passes.near = 1;
         passes.beside = least(&passes.along, side)?;
         Some(passes)
@@ -450,6 +455,7 @@ impl Passes {
             destination: nest.destination,
             near: least(&along[1..], side.other()).map_or(0, |i| i + 1),
             beside: 0,
+            words_of_other: 1,
             along,
             bits: elements.bits_of(side.other()),
             source_end,
@@ -490,6 +496,7 @@ impl Passes {
             destination: nest.destination,
             near: least(&along, side)?,
             beside: least(&along, side.other())?,
+            words_of_other: 1,
             along,
             bits: elements.bits_of(side),
             source_end,
@@ -533,6 +540,7 @@ impl Passes {
             destination: nest.destination,
             near: least(&along, Which::Source)?,
             beside: least(&along, Which::Destination)?,
+            words_of_other: 1,
             along,
             bits: elements.destination_bits,
             source_end: 1,
@@ -605,6 +613,7 @@ impl Passes {
             destination: nest.destination,
             near: row.len() - 1,
             beside: least(&all, side.other()).unwrap_or(0),
+            words_of_other: 1,
             along: all,
             bits: source_bits,
             source_end: if are_at_words { elements.source_end } else { 1 },
@@ -649,9 +658,9 @@ impl Passes {
                     near /= self.along[i].made.min(near);
                 }
             }
-            None => grow(self.near, NEAR)?,
+            None => grow(self.near, NEAR / self.words_of_other)?,
         }
-        grow(self.beside, BESIDE)?;
+        grow(self.beside, BESIDE / self.words_of_other)?;
         for i in 0..self.along.len() {
             grow(i, u64::MAX)?;
         }
