@@ -425,15 +425,22 @@ impl Passes {
     /// Words of this side in the order of the other one, which has words of other elements: rows of which these are made, or
     /// that they are taken apart into, have many words of this side.
     fn of_both_words(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
+        let nest = &Words::apart(nest, elements);
         let mut passes = Passes::of_words(side, nest, elements)?;
         let bits = u64::from(elements.bits_of(side.other()));
         let other = |a: &Along| side.other().stride(&a.all);
         if bits >= 8 || passes.along.len() < 3 || other(&passes.along[1]) != bits {
             return None;
         }
+        if side == Which::Source {
+            // Padding within words is written with them.
+            let Words { word, padding, .. } = Words::of(Which::Destination, nest, elements)?;
+            passes.along[1].all = word;
+            passes.padding = padding;
+        }
+        passes.along[1].is_word = true;
+        passes.words_of_other = passes.along[1].made;
         passes.along.swap(1, 2);
-        passes.along[2].is_word = true;
-        passes.words_of_other = passes.along[2].made;
         passes.near = 1;
         passes.beside = least(&passes.along, side)?;
         Some(passes)
@@ -813,7 +820,39 @@ struct Words {
     are_readable: bool,
 }
 
+/// The rows of a full tile go on with those of the next column, as one loop: as one over the elements of a word, so many,
+/// and one over words.
+fn in_words(row: Loop, whole: u64) -> Option<(Loop, Loop)> {
+    let are_words = [row.extent, row.full].iter().all(|n| n.is_multiple_of(whole));
+    are_words.then_some((
+        Loop::new(whole, row.source, row.destination),
+        Loop {
+            extent: row.extent / whole,
+            full: row.full / whole,
+            source: row.source.wrapping_mul(whole),
+            destination: row.destination.wrapping_mul(whole),
+        },
+    ))
+}
+
 impl Words {
+    /// A nest in which elements below a byte that follow each other on a side are words of it.
+    fn apart(nest: &Nest, elements: &Elements) -> Nest {
+        let mut nest = nest.clone();
+        for side in [Which::Source, Which::Destination] {
+            let bits = u64::from(elements.bits_of(side));
+            let whole = WORD_BITS / bits.min(WORD_BITS);
+            let row = nest.loops.iter().position(|l| side.stride(l) == bits && l.full > whole);
+            if let Some(i) = row.filter(|_| bits < 8)
+                && let Some((of_word, of_words)) = in_words(nest.loops[i], whole)
+            {
+                nest.loops[i] = of_word;
+                nest.loops.push(of_words);
+            }
+        }
+        nest
+    }
+
     fn of(side: Which, nest: &Nest, elements: &Elements) -> Option<Words> {
         let bits = u64::from(elements.bits_of(side));
         let mut others = nest.loops.clone();
@@ -823,17 +862,13 @@ impl Words {
             (None, Which::Source) => Loop::new(1, bits, 0),
             (None, Which::Destination) => return None,
         };
-        // The rows of a full tile go on with those of the next column, as one loop. Bytes do well without words.
+        // Bytes do well without words.
         let whole = WORD_BITS / bits.min(WORD_BITS);
-        let are_words = [word.extent, word.full].iter().all(|n| n.is_multiple_of(whole));
-        if bits < 8 && are_words && word.full.checked_mul(bits)? > MAX_WORD {
-            others.push(Loop {
-                extent: word.extent / whole,
-                full: word.full / whole,
-                source: word.source.wrapping_mul(whole),
-                destination: word.destination.wrapping_mul(whole),
-            });
-            word = Loop::new(whole, word.source, word.destination);
+        if bits < 8
+            && word.full.checked_mul(bits)? > MAX_WORD
+            && let Some((of_word, of_words)) = in_words(word, whole)
+        {
+            (word, _) = (of_word, others.push(of_words));
         }
         let fill = (elements.destination_bits.into(), elements.fill);
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
