@@ -559,6 +559,63 @@ fn words_that_tiles_fill_or_do_not_fill() {
     }
 }
 
+/// Words of one dimension into words of another one: whole ones and such as have some elements only, on either side and on
+/// both. None goes by parts of rows that are shorter than a vector, but where words on both sides are not whole.
+#[test]
+fn words_of_both_sides() {
+    for (shapes, by) in [
+        (["s4[40,264]{0,1:T(8,128)(8,1)E(4)}", "s4[40,264]{1,0:T(8,128)(8,1)E(4)}"], "8x4"),
+        (["u4[130,72]{1,0:T(64,128)(8,1)E(4)}", "u4[130,72]{0,1:T(16,128)(8,1)E(4)}"], "8x4"),
+        (["u4[128,71]{1,0:T(8,128)(8,1)E(4)}", "u4[128,71]{0,1:T(8,128)(8,1)E(4)}"], "8x4"),
+        (["u2[160,112]{0,1:T(16,128)(16,1)E(2)}", "u2[160,112]{1,0:T(16,128)(16,1)E(2)}"], "16x2"),
+        (
+            ["pred[288,160]{0,1:T(32,128)(32,1)E(1)}", "pred[288,160]{1,0:T(32,128)(32,1)E(1)}"],
+            "32x1",
+        ),
+        (["s4[6,80,24]{0,1,2:T(8,128)(8,1)E(4)}", "s4[6,80,24]{2,1,0:T(8,128)(8,1)E(4)}"], ""),
+        (["s4[131,7,60]{0,1,2:T(8,128)(8,1)E(4)}", "s4[131,7,60]{1,0,2:T(8,128)(8,1)E(4)}"], ""),
+        (["pred[75,40]{1,0:T(32,128)(32,1)E(1)}", "pred[75,40]{0,1:T(32,128)(32,1)E(1)}"], ""),
+    ] {
+        let [from, to] = shapes.map(shape);
+        for case in [Case::new(&from, &to), Case::new(&to, &from)] {
+            case.check_all();
+            let plan = PlanBuilder::new().tier(Tier::best()).between(&case.from, &case.to).unwrap();
+            check_chunks(&plan, &case, case.expected.len() as u64 / 7 + 1);
+            let explanation = plan.explain();
+            let of_rows = |part: &Part| part.kernel.contains(&format!("interleave{by}"));
+            let all_go = explanation.hops == 2 && explanation.parts.iter().any(of_rows);
+            assert!(by.is_empty() || all_go && explanation.slow.is_none(), "{explanation}");
+        }
+    }
+}
+
+/// Words that have the same elements on both sides, but not as many as there is room for: moved as words, of which what
+/// is not an element becomes zeros.
+#[test]
+fn words_with_padding() {
+    for (from, to) in [
+        ("s8[70,2,130]{0,1,2:T(8,128)(4,1)}", "s8[70,2,130]{2,1,0:T(8,128)(4,1)}"),
+        ("s8[70,7,30]{0,1,2:T(8,128)(4,1)}", "s8[70,7,30]{0,1,2:T(32,128)(4,1)}"),
+        ("bf16[5,31,300]{2,1,0:T(8,128)(2,1)}", "bf16[5,31,300]{2,1,0:T(16,128)(2,1)}"),
+        ("bf16[90,1,65]{0,1,2:T(8,128)(2,1)}", "bf16[90,1,65]{2,1,0:T(2,128)(2,1)}"),
+        ("s4[20,100,6]{1,2,0:T(8,128)(8,1)E(4)}", "s4[20,100,6]{0,2,1:T(8,128)(8,1)E(4)}"),
+        ("u4[140,3,9]{0,1,2:T(8,128)(8,1)E(4)}", "u4[140,3,9]{0,1,2:T(32,128)(8,1)E(4)}"),
+        ("u2[33,129,13]{1,2,0:T(16,128)(16,1)E(2)}", "u2[33,129,13]{0,2,1:T(16,128)(16,1)E(2)}"),
+        ("pred[8,127,65]{2,0,1:T(32,128)(32,1)E(1)}", "pred[8,127,65]{1,0,2:T(32,128)(32,1)E(1)}"),
+    ] {
+        let case = Case::new(&shape(from), &shape(to));
+        case.check_all();
+        let plan = PlanBuilder::new().tier(Tier::best()).between(&case.from, &case.to).unwrap();
+        check_chunks(&plan, &case, case.expected.len() as u64 / 7 + 1);
+        let explanation = plan.explain();
+        let copies_words = |part: &Part| part.kernel.contains("copy-words");
+        assert!(explanation.parts.iter().any(copies_words), "{explanation}");
+        // What is no element may be kept, or be a byte.
+        check_padding(&case, Padding::Keep);
+        check_padding(&case, Padding::Byte(0x5a));
+    }
+}
+
 /// What L2 does not hold goes through more scratch memory, where it is not streamed.
 #[test]
 fn two_passes_through_l2() {
@@ -612,7 +669,7 @@ fn words_in_one_pass() {
             case.check_all();
         }
         for padding in [Padding::Keep, Padding::Byte(0x5a)] {
-            check_padding(&shape, padding);
+            check_padding(&Case::pack(&shape), padding);
         }
         let hops = [Plan::pack(&shape), Plan::unpack(&shape)].map(|p| p.unwrap().explain().hops);
         if Tier::best().name() == "avx512" {
@@ -647,7 +704,7 @@ fn words_of_narrow_elements_in_one_pass() {
             case.check_all();
         }
         for padding in [Padding::Keep, Padding::Byte(0x5a)] {
-            check_padding(&shape, padding);
+            check_padding(&Case::pack(&shape), padding);
         }
         if Tier::best().name() == "avx512" {
             let plans =
@@ -767,7 +824,7 @@ fn dense_matrices() {
                     kernels.extend(plan.unwrap().explain().parts.iter().map(|p| p.op.to_string()));
                 }
                 for padding in [Padding::Keep, Padding::Byte(0x5a)] {
-                    check_padding(&shape, padding);
+                    check_padding(&Case::pack(&shape), padding);
                 }
             }
         }
@@ -792,9 +849,8 @@ fn dense_matrices() {
 }
 
 /// Packs with padding that is kept, or another byte, beside the elements that the oracle packs.
-fn check_padding(shape: &Shape, padding: Padding) {
-    let case = Case::pack(shape);
-    let mask = element_mask(shape);
+fn check_padding(case: &Case, padding: Padding) {
+    let mask = element_mask(&case.to);
     let before = match padding {
         Padding::Byte(byte) => byte,
         _ => 0x77,

@@ -3,12 +3,14 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+type Run = Box<dyn Fn(&[u8], &mut [u8])>;
+
 /// One array of one library: packing, unpacking or moving between layouts.
 struct Move {
     name: &'static str,
     /// Of the source and of the destination.
     bytes: [u64; 2],
-    run: Box<dyn Fn(&[u8], &mut [u8])>,
+    run: Run,
     explanation: String,
 }
 

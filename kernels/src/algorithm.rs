@@ -14,6 +14,7 @@ use super::convert::ConvertRun;
 use super::convert_words::{ConvertInterleave, ConvertWords, DeinterleaveConvert};
 use super::copy::{CopyRun, Fill, Strided};
 use super::copy_bits::CopyBits;
+use super::copy_words::CopyWords;
 use super::deinterleave::Deinterleave;
 use super::dense_words::{InterleaveTranspose, TransposeDeinterleave};
 use super::interleave::Interleave;
@@ -324,6 +325,11 @@ pub(super) fn kernel<I: InstructionSet>(op: BlockOp, stream: bool) -> Option<Run
                 _ => return None,
             }
         }
+        Op::CopyWords { bits: 1 } => entry!(CopyWords, 1),
+        Op::CopyWords { bits: 2 } => entry!(CopyWords, 2),
+        Op::CopyWords { bits: 4 } => entry!(CopyWords, 4),
+        Op::CopyWords { bits: 8 } => entry!(CopyWords, 8),
+        Op::CopyWords { bits: 16 } => entry!(CopyWords, 16),
         Op::Reverse { bits: 1 } => I::entry::<Reverse<1>>(),
         Op::Reverse { bits: 2 } => I::entry::<Reverse<2>>(),
         Op::Reverse { bits: 4 } => I::entry::<Reverse<4>>(),

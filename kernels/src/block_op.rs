@@ -13,6 +13,12 @@ use super::conversion::Conversion;
 pub enum BlockOp {
     /// One run of bytes to one run of bytes.
     Copy,
+    /// Words of 32 bits, of each of which the first elements are kept, as many as a block has rows; zeros take the place of
+    /// the others.
+    CopyWords {
+        /// Width of an element.
+        bits: u32,
+    },
     /// Rows of elements into words: `ways` elements, one of each row, stand
     /// beside each other. Rows of elements below a byte fill bytes.
     Interleave {
@@ -227,6 +233,7 @@ impl fmt::Display for BlockOp {
         let order = |most_first: bool| if most_first { "-most-first" } else { "" };
         match *self {
             BlockOp::Copy => f.write_str("copy"),
+            BlockOp::CopyWords { bits } => write!(f, "copy-words{bits}"),
             BlockOp::Interleave { ways, bits, most_first } => {
                 write!(f, "interleave{ways}x{bits}{}", order(most_first))
             }

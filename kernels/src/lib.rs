@@ -62,6 +62,7 @@ mod convert;
 mod convert_words;
 mod copy;
 mod copy_bits;
+mod copy_words;
 mod cpu;
 mod crowded;
 mod crowded_rows;
@@ -538,6 +539,7 @@ impl Strip {
             | BlockOp::Reverse { .. }
             | BlockOp::Narrow { .. }
             | BlockOp::NarrowBits { .. } => one(self.columns),
+            BlockOp::CopyWords { .. } => one(run(u32::BITS)?),
             BlockOp::Interleave { bits, .. } => rows(run(bits)?),
             BlockOp::Transpose { bits } => rows(self.element_of(bits)?.checked_mul(self.columns)?),
             BlockOp::TransposeInterleave { ways, bits } | BlockOp::Exchange { ways, bits } => {
@@ -591,7 +593,7 @@ impl Strip {
             BlockOp::Convert { conversion } => {
                 one(self.columns.checked_mul(conversion.widths().1)?)
             }
-            BlockOp::ConvertInterleave { .. } => one(run(u32::BITS)?),
+            BlockOp::CopyWords { .. } | BlockOp::ConvertInterleave { .. } => one(run(u32::BITS)?),
             BlockOp::DeinterleaveConvert { conversion } => {
                 rows(self.columns.checked_mul(conversion.widths().1)?)
             }

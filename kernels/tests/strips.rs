@@ -1053,6 +1053,31 @@ fn conversions_are_the_same() {
     }
 }
 
+/// Words of which some elements are kept, against words one by one: none of them, some, and all.
+#[test]
+fn words_with_some_elements_are_the_same() {
+    let mut random = Random(41);
+    for bits in [1, 2, 4, 8, 16] {
+        let op = BlockOp::CopyWords { bits };
+        for number in 0..80 {
+            let rows = random.below(usize::try_from(32 / bits).unwrap() + 1);
+            let strip = Strip { rows, pad: 0, ..random.numbers((4, 4)) };
+            let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
+            check(&mut random, &format!("words {number}"), op, strip, places);
+        }
+        let scalar = kernel(op, Tier::SCALAR, false).unwrap();
+        for rows in 0..=usize::try_from(32 / bits).unwrap() {
+            let strip = Strip { rows, columns: 2, blocks: 1, lines: 1, ..Strip::default() };
+            let (words, mut made) = ([u32::MAX, 0x1234_5678], [0; 2]);
+            // SAFETY: two words of each.
+            unsafe { scalar(&strip, &[], words.as_ptr().cast(), made.as_mut_ptr().cast()) };
+            let kept =
+                |word: u32| (u64::from(word) % (1 << (u64::from(bits) * rows as u64))) as u32;
+            assert_eq!(made, words.map(kept), "{rows} elements of {bits} bits");
+        }
+    }
+}
+
 /// Runs whose elements are read from the last to the first, which vectors turn round.
 #[test]
 fn runs_from_their_end_are_the_same() {

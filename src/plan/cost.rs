@@ -116,6 +116,9 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::NarrowTranspose { bits, .. } | BlockOp::TransposeWiden { bits } => {
             words_of_bytes(leaf, bits, bytes(8)?, stores)?
         }
+        BlockOp::CopyWords { .. } => {
+            wide(strip.columns)?.checked_mul((u32::BITS / 8).into())?.checked_mul(BYTE)?
+        }
         BlockOp::Interleave { bits, .. }
         | BlockOp::Deinterleave { bits, .. }
         | BlockOp::Exchange { bits, .. } => bytes(bits)?,

@@ -396,7 +396,15 @@ impl Passes {
     /// Words in the order of the other side: made first and turned then, or turned first and
     /// taken apart then.
     fn of_words(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
-        let words = Words::of(side, nest, elements)?;
+        let mut words = Words::of(side, nest, elements)?;
+        let whole_words = Words::of(Which::Destination, nest, elements);
+        // Padding within the same words of both sides is written with them.
+        let bits = elements.bits_of(side).into();
+        if let Some(same) = whole_words.filter(|to| to.word.source == bits && side == Which::Source)
+        {
+            words.word.full = same.word.full;
+            words.padding = same.padding;
+        }
         let Words { word, whole, are_readable, .. } = words;
         let (read, written) = match side {
             Which::Source if word.extent < whole && !are_readable => return None,
@@ -741,7 +749,7 @@ impl Passes {
                 // Words are whole in scratch memory, or where they are written.
                 let full = if made > read { made } else { read };
                 first.push(Loop { full, ..Loop::new(read, all.source, step) });
-                let full = if made < all.full { all.full } else { written };
+                let full = written.max(all.full);
                 second.push(Loop { full, ..Loop::new(written, step, all.destination) });
                 step = self.step_behind(i, step, made, true)?;
                 continue;

@@ -621,7 +621,9 @@ impl Ways {
         let mut leaves = Vec::new();
         for leaf in of_seen {
             match leaf.op {
-                BlockOp::Bits { .. } | BlockOp::CopyBits { .. } => return None,
+                BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::CopyWords { .. } => {
+                    return None;
+                }
                 // Padding is no matter of stages; but of a staged side, its places are.
                 BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
                 BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
