@@ -88,7 +88,7 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         | BlockOp::Deinterleave { ways, bits: bits @ ..8, .. } => {
             let row = strip.columns.checked_mul(bits.try_into().ok()?)? / 8;
             let rows = if row < SHORTEST {
-                wide(strip.rows)?.checked_mul(SHORT_ROW)?
+                wide(strip.rows)?.checked_mul(SHORT_ROW)?.max(STRETCH)
             } else if row < LINE || ways > 8 {
                 STRETCH
             } else {
