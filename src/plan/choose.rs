@@ -531,10 +531,12 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     };
     let mut bits = u64::from(elements.source_bits);
     let before = loops.clone();
-    while let Some(i) = loops.iter().position(|l| l.source == bits && l.destination == bits) {
-        if let Some(block) = words_with_padding(loops, bits, source, i, elements) {
+    loop {
+        if let Some(block) = words_with_padding(loops, bits, source, elements) {
             return Some(block);
         }
+        let along_both = loops.iter().position(|l| l.source == bits && l.destination == bits);
+        let Some(i) = along_both else { break };
         let run = loops[i].extent.checked_mul(bits)?;
         let whole = run.is_multiple_of(8) && (loops[i].full * bits).is_multiple_of(8);
         let wider = run.is_power_of_two() && run < RUN_BITS && !loops[i].is_padded();
@@ -669,29 +671,33 @@ fn words_of_rows(
 /// A row of which there is no other one.
 const ONE_ROW: Loop = Loop { extent: 1, full: 1, source: 0, destination: 0 };
 
-/// Words that the elements of loop `i` do not fill, which follow each other on both sides.
+/// Words that their elements do not fill, which follow each other on both sides.
 fn words_with_padding(
     loops: &mut Vec<Loop>,
     bits: u64,
     source: u64,
-    i: usize,
     elements: &Elements,
 ) -> Option<Block> {
-    let word = loops[i];
     let op = BlockOp::CopyWords { bits: u32::try_from(bits).ok()? };
-    let is_word = word.is_padded() && word.full.checked_mul(bits) == Some(WORD_BITS);
+    let is_word = |l: &Loop| {
+        let is_in_source = l.source == bits || l.extent == 1;
+        let is_in_destination =
+            l.destination == bits && l.full.checked_mul(bits) == Some(WORD_BITS);
+        l.is_padded() && is_in_source && is_in_destination
+    };
     let follows = |l: &Loop| l.source == WORD_BITS && l.destination == WORD_BITS;
-    if !is_word
+    let word = loops.iter().position(is_word)?;
+    let columns = loops.iter().position(follows)?;
+    if word == columns
         || !exists(op)
         || elements.fill != 0
-        || !reads_whole_words(WORD_BITS, source, loops, i, elements)
+        || !reads_whole_words(WORD_BITS, source, loops, word, elements)
     {
         return None;
     }
-    let columns = loops.iter().position(follows)?;
-    let (rows, columns) = (Some(word), Some(loops[columns]));
-    remove_all(loops, &[i, loops.iter().position(follows)?]);
-    Some(Block { op, bits, rows, columns, pads: (true, false), more: Vec::new() })
+    let (rows, along) = (Some(loops[word]), Some(loops[columns]));
+    remove_all(loops, &[word, columns]);
+    Some(Block { op, bits, rows, columns: along, pads: (true, false), more: Vec::new() })
 }
 
 /// What takes words apart of which only the first element is there, as in the last row of an odd

@@ -400,9 +400,12 @@ impl Passes {
         let whole_words = Words::of(Which::Destination, nest, elements);
         // Padding within the same words of both sides is written with them.
         let bits = elements.bits_of(side).into();
-        if let Some(same) = whole_words.filter(|to| to.word.source == bits && side == Which::Source)
-        {
-            words.word.full = same.word.full;
+        let is_same = |to: &Words| {
+            let have_one = to.word.extent == 1 && words.word.extent == 1;
+            side == Which::Source && (to.word.source == bits || have_one)
+        };
+        if let Some(same) = whole_words.filter(is_same) {
+            words.word = Loop { source: bits, ..same.word };
             words.padding = same.padding;
         }
         let Words { word, whole, are_readable, .. } = words;
