@@ -54,6 +54,9 @@ const FEW_LINES: usize = 4 * LINE;
 const PART_OF_PASS: u64 = 5_000;
 /// A run that is transposed, beside its bytes.
 const RUN: u64 = 250;
+/// An element that is moved alone, and one of such as share few sets of L1.
+const ELEMENT: u64 = 400;
+const CROWDED_ELEMENT: u64 = 2_000;
 /// A word of a matrix that is narrower than a vector.
 const WORD: u64 = 400;
 /// Rows or columns that are multiples of so many bytes apart fall into few sets of L1,
@@ -79,7 +82,13 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
         BlockOp::Strided { bits } if strip.is_reversed_run(op) => bytes(bits)?.checked_mul(2)?,
-        BlockOp::Strided { .. } => elements.checked_mul(400)?,
+        BlockOp::Strided { .. } => {
+            let are_crowded = strip.columns > ROOM
+                && [strip.row_stride, strip.column_stride]
+                    .iter()
+                    .any(|n| n.is_multiple_of(CROWDED_BYTES));
+            elements.checked_mul(if are_crowded { CROWDED_ELEMENT } else { ELEMENT })?
+        }
         BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => {
             let byte = if is_below_vectors { SQUEEZED } else { BYTE / 2 };
             elements.checked_mul(byte)?.checked_add(STRETCH)?
