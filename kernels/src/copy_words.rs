@@ -4,7 +4,7 @@
 
 use super::algorithm::Algorithm;
 use super::scalar;
-use super::vector::{LINE, Vector};
+use super::vector::{LINE, Vector, has_whole_end, stream_zeros};
 use super::{Place, Strip};
 
 /// [`BlockOp::CopyWords`](super::BlockOp::CopyWords).
@@ -41,6 +41,9 @@ impl<const BITS: u32, const STREAM: bool> Algorithm for CopyWords<BITS, STREAM> 
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the words of a block.
             unsafe { Self::words(kept, strip.columns, source, destination) };
+            let padding = destination.wrapping_add(strip.columns * WORD);
+            // SAFETY: the padding behind them.
+            unsafe { scalar::fill(padding, 0, strip.pad) };
         }
     }
 
@@ -72,10 +75,29 @@ impl<const BITS: u32, const STREAM: bool> Algorithm for CopyWords<BITS, STREAM> 
                 }
             }
             let rest = (bytes - whole) / WORD;
-            let (source, destination) =
-                (source.wrapping_add(whole), destination.wrapping_add(whole));
+            let (from, to) = (source.wrapping_add(whole), destination.wrapping_add(whole));
+            if stream && has_whole_end::<V>(strip, bytes) {
+                let end = bytes + strip.pad;
+                let mut zeros = whole;
+                if rest > 0 {
+                    let mut words = [0_u32; LINE / WORD];
+                    let made = words.as_mut_ptr().cast::<u8>();
+                    // SAFETY: the last words of a block, less than a vector, to where a line has room.
+                    unsafe { Self::words(kept, rest, from, made) };
+                    // SAFETY: a vector of that memory.
+                    let words = unsafe { V::load(made) };
+                    // SAFETY: these words and padding behind them, from an aligned start on.
+                    unsafe { words.stream(to) };
+                    zeros += V::BYTES;
+                }
+                // SAFETY: the rest of the padding, whole aligned vectors.
+                unsafe { stream_zeros::<V>(destination.wrapping_add(zeros), end - zeros) };
+                continue;
+            }
             // SAFETY: the last words of a block.
-            unsafe { Self::words(kept, rest, source, destination) };
+            unsafe { Self::words(kept, rest, from, to) };
+            // SAFETY: the padding behind them.
+            unsafe { scalar::fill(destination.wrapping_add(bytes), 0, strip.pad) };
         }
     }
 }

@@ -140,6 +140,7 @@ impl Place {
 /// | op | source of (row, column) | destination |
 /// |---|---|---|
 /// | copy, reverse, fill | column | column |
+/// | copy-words | word column | word column |
 /// | interleave, squeeze | row · row_stride + column · w | word column |
 /// | deinterleave, unsqueeze | word column | row · row_stride + column · w |
 /// | narrow, widen, convert | element column | element column |
@@ -184,7 +185,7 @@ pub struct Strip {
     /// And in the destination.
     pub destination_step: usize,
     /// Of interleave, convert-interleave and squeeze it may be fewer than a word takes; the others
-    /// count as zeros. Of their mirrors, the others are left out.
+    /// count as zeros, as do those of copy-words. Of their mirrors, the others are left out.
     pub rows: usize,
     /// From one row of a block to the next one, on the side that has rows.
     pub row_stride: usize,

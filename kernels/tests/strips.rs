@@ -1061,7 +1061,7 @@ fn words_with_some_elements_are_the_same() {
         let op = BlockOp::CopyWords { bits };
         for number in 0..80 {
             let rows = random.below(usize::try_from(32 / bits).unwrap() + 1);
-            let strip = Strip { rows, pad: 0, ..random.numbers((4, 4)) };
+            let strip = Strip { rows, ..random.numbers((4, 4)) };
             let places = [random.below(64), random.pick(&[0, 0, 16, 32, 37])];
             check(&mut random, &format!("words {number}"), op, strip, places);
         }

@@ -255,6 +255,10 @@ fn leaves(
             strip.pad =
                 bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
         }
+        BlockOp::CopyWords { .. } => {
+            strip.pad =
+                bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
+        }
         BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
             strip.row_stride = step(rows?.destination)?;
         }
@@ -309,7 +313,6 @@ fn leaves(
         // Those of columns are made of two nests: see `rows_of_words`.
         BlockOp::InterleaveColumns { .. }
         | BlockOp::DeinterleaveColumns { .. }
-        | BlockOp::CopyWords { .. }
         | BlockOp::Widen { .. }
         | BlockOp::Reverse { .. }
         | BlockOp::Convert { .. }
@@ -697,7 +700,7 @@ fn words_with_padding(
     }
     let (rows, along) = (Some(loops[word]), Some(loops[columns]));
     remove_all(loops, &[word, columns]);
-    Some(Block { op, bits, rows, columns: along, pads: (true, false), more: Vec::new() })
+    Some(Block { op, bits, rows, columns: along, pads: (true, true), more: Vec::new() })
 }
 
 /// What takes words apart of which only the first element is there, as in the last row of an odd
