@@ -5,7 +5,9 @@ mod common;
 
 use common::{arb_bytes, arb_shape, cases, json_lines, lines, reduced, shape, text};
 use proptest::prelude::*;
-use relayout::{BitOrder, Chunk, ChunkError, Host, Padding, Plan, PlanBuilder, Shape, Tier};
+use relayout::{
+    BitOrder, Chunk, ChunkError, ElementType, Host, Padding, Plan, PlanBuilder, Shape, Tier,
+};
 use relayout_testing::{Choices, chunks, fill_chunks, fill_range};
 
 fn plans(shape: &Shape, padding: Padding, tier: Tier) -> Vec<Plan> {
@@ -193,6 +195,20 @@ fn finds() {
     assert_eq!(plan.grain_bytes(), 30);
     for max_bytes in [1, 8, 30, 40, 60] {
         fill_chunks(&plan, max_bytes);
+    }
+    // Words with padding of numbers that are converted: a chunk has none of the loops that keep the whole from being words.
+    for (columns, strides, start) in [(40, [-644, 4, 16], 1288), (128, [-2052, 4, 16], 4104)] {
+        let host = Host::strided(strides).starting_at(start).of(ElementType::S32);
+        let text = format!("s8[3,2,{columns}]{{2,1,0:T(2,4,128)(4,1)}}");
+        for tier in Tier::available() {
+            let plan =
+                PlanBuilder::new().tier(tier).host(host.clone()).pack(&shape(&text)).unwrap();
+            let most = plan.destination_bytes() / 7 + 1;
+            fill_chunks(&plan, most);
+            let sizes =
+                plan.chunks(most).map(|chunk| chunk.destination().end - chunk.destination().start);
+            assert!(sizes.into_iter().all(|bytes| bytes <= most), "{text}, {tier}");
+        }
     }
     // Chunks in the middle of long loops: each turn used to be looked at.
     for (text, host) in [

@@ -616,6 +616,24 @@ fn words_with_padding() {
     }
 }
 
+/// Words with padding beside a dimension of one element, whose step in the array is that of another dimension's elements:
+/// they are not the words that this one has.
+#[test]
+fn words_beside_dimensions_of_one_element() {
+    for (from, to) in [
+        ("s8[143,2,1]{2,1,0}", "s8[143,2,1]{1,2,0:T(8,128)(2,1)}"),
+        ("s8[3,6,2,1]{3,2,1,0}", "s8[3,6,2,1]{1,3,2,0:T(2,64)(2,1)}"),
+        ("s16[9,6,2,1]{3,2,1,0}", "s16[9,6,2,1]{1,3,2,0:T(2,64)(2,1)}"),
+        ("s8[297,2,8,1]{3,2,1,0}", "s8[297,2,8,1]{1,3,0,2:T(2,32)(2,1)}"),
+        ("s16[1,9,4,1]{3,2,1,0}", "s16[1,9,4,1]{2,3,1,0:T(16,32)(4,1)}"),
+        ("u4[6,4,1]{2,1,0}", "u4[6,4,1]{0,2,1:T(1,4,64)(4,1)E(4)}"),
+        ("s4[3,1,4,1]{3,2,1,0:E(4)}", "s4[3,1,4,1]{2,3,1,0:T(4,128)(4,1)E(4)}"),
+        ("u2[3,2,4,1]{3,2,1,0:E(2)}", "u2[3,2,4,1]{0,3,2,1:T(8,64)(8,1)E(2)}"),
+    ] {
+        Case::new(&shape(from), &shape(to)).check_all();
+    }
+}
+
 /// What L2 does not hold goes through more scratch memory, where it is not streamed.
 #[test]
 fn two_passes_through_l2() {

@@ -110,10 +110,15 @@ fn main() -> Result<(), String> {
         None => arrays.iter().map(String::as_str).collect::<Vec<_>>(),
     };
     let mut found: Vec<Figures> = Vec::new();
+    let mut differ = 0;
     for text in arrays {
         match (before::moves(text), now::moves(text)) {
             (Ok(before), Ok(now)) => {
-                for (before, now) in before.iter().zip(&now) {
+                for now in &now {
+                    let Some(before) = before.iter().find(|before| before.name == now.name) else {
+                        eprintln!("there was no plan before: {} of {text}", now.name);
+                        continue;
+                    };
                     if only_changed && before.explanation == now.explanation {
                         continue;
                     }
@@ -121,10 +126,17 @@ fn main() -> Result<(), String> {
                         println!("before: {}\n\nnow: {}\n", before.explanation, now.explanation);
                         continue;
                     }
-                    let figures = compare(text, before, now, Duration::from_secs_f64(seconds))?;
-                    println!("{figures}");
-                    std::io::stdout().flush().map_err(|e| e.to_string())?;
-                    found.push(figures);
+                    match compare(text, before, now, Duration::from_secs_f64(seconds)) {
+                        Ok(figures) => {
+                            println!("{figures}");
+                            std::io::stdout().flush().map_err(|e| e.to_string())?;
+                            found.push(figures);
+                        }
+                        Err(message) => {
+                            differ += 1;
+                            eprintln!("DIFFERENT: {message}");
+                        }
+                    }
                 }
             }
             (_, Err(message)) | (Err(message), _) => eprintln!("left out: {message}"),
@@ -144,7 +156,7 @@ fn main() -> Result<(), String> {
     found.retain(|figures| figures.ratio < SLOWER);
     found.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
     found.iter().for_each(|figures| println!("slower: {figures}"));
-    Ok(())
+    if differ > 0 { Err(format!("{differ} moves are not what they were")) } else { Ok(()) }
 }
 
 struct Figures {

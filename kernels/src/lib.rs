@@ -226,6 +226,9 @@ pub struct Strip {
     pub pages_by_turns: bool,
 }
 
+/// Columns that follow each other for so many bytes do so for a while.
+const LONG_COLUMNS: usize = 4096;
+
 /// Shorter runs are not turned round by vectors.
 const LEAST_REVERSED: usize = 16;
 
@@ -471,24 +474,14 @@ impl Strip {
         let (matrix, element) = self.transposed(op)?;
         let bytes = matrix.rows.saturating_mul(element.destination);
         let Matrix { columns, column, .. } = element.words(matrix);
-        let columns = columns / element.ways;
+        let are_many = column.block.saturating_mul(bytes) >= LONG_COLUMNS;
+        let follow = column.stride == bytes && (are_many || column.is_even(columns / element.ways));
         // What is no whole word is written by itself.
         let are_whole = matrix.rows.is_multiple_of(element.rows_of_word);
-        let beside = if !are_whole {
-            1
-        } else if column.step == bytes {
-            usize::MAX
-        } else if column.stride != bytes {
-            1
-        } else if column.is_even(columns) {
-            columns
-        } else {
-            column.block
-        };
         Some(WrittenColumns {
             bytes,
             begin_at_lines: matrix.has_whole_lines(std::ptr::null_mut()),
-            bytes_beside: bytes.saturating_mul(beside),
+            go_on: are_whole && (follow || column.step == bytes),
         })
     }
 
@@ -797,8 +790,8 @@ impl Element {
 pub struct WrittenColumns {
     bytes: usize,
     begin_at_lines: bool,
-    /// Of those that go on where one ends, the next one or the same one of the next block: all together.
-    bytes_beside: usize,
+    /// Where one ends, the next one begins, for a while at least, or the same one of the next block.
+    go_on: bool,
 }
 
 impl WrittenColumns {
@@ -807,9 +800,9 @@ impl WrittenColumns {
         self.begin_at_lines && self.bytes.is_multiple_of(LINE)
     }
 
-    /// Whether they begin within lines, and those that go on with each other have fewer bytes than that together.
+    /// Whether they have fewer bytes than that, begin within lines and do not go on with each other.
     pub fn are_loose(self, bytes: usize) -> bool {
-        self.bytes_beside < bytes && !self.begin_at_lines
+        self.bytes < bytes && !self.begin_at_lines && !self.go_on
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct Elements {
     pub(super) alone: bool,
     /// Whether there may be ops whose rows no call cuts: matrices, and words of several rows.
     pub(super) has_matrices: bool,
+    /// A side is not as in memory, but as stages make it.
+    pub(super) is_staged: bool,
     /// There are few nests, so that making the plan has time for looking at other ways.
     pub(super) are_few: bool,
     /// The scratch memory for two passes.
@@ -252,13 +254,9 @@ fn leaves(
         }
         BlockOp::Interleave { .. } | BlockOp::Squeeze { .. } => {
             strip.row_stride = step(rows?.source)?;
-            strip.pad =
-                bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
+            strip.pad = padding_bytes(columns?)?;
         }
-        BlockOp::CopyWords { .. } => {
-            strip.pad =
-                bytes((columns?.full - columns?.extent).checked_mul(columns?.destination)?)?;
-        }
+        BlockOp::CopyWords { .. } => strip.pad = padding_bytes(columns?)?,
         BlockOp::Deinterleave { .. } | BlockOp::Unsqueeze { .. } => {
             strip.row_stride = step(rows?.destination)?;
         }
@@ -674,6 +672,11 @@ fn words_of_rows(
 /// A row of which there is no other one.
 const ONE_ROW: Loop = Loop { extent: 1, full: 1, source: 0, destination: 0 };
 
+/// The bytes of the words behind those of some columns.
+fn padding_bytes(columns: Loop) -> Option<usize> {
+    bytes((columns.full - columns.extent).checked_mul(columns.destination)?)
+}
+
 /// Words that their elements do not fill, which follow each other on both sides.
 fn words_with_padding(
     loops: &mut Vec<Loop>,
@@ -691,7 +694,9 @@ fn words_with_padding(
     let follows = |l: &Loop| l.source == WORD_BITS && l.destination == WORD_BITS;
     let word = loops.iter().position(is_word)?;
     let columns = loops.iter().position(follows)?;
+    // Stages have nothing but elements.
     if word == columns
+        || elements.is_staged
         || !exists(op)
         || elements.fill != 0
         || !reads_whole_words(WORD_BITS, source, loops, word, elements)
@@ -1095,6 +1100,7 @@ mod tests {
             },
             alone: true,
             has_matrices: true,
+            is_staged: false,
             are_few: true,
             passes: Room::Enough,
         }

@@ -84,9 +84,9 @@ pub struct Part {
     pub lines: LoopExplanation,
     /// Blocks of a line, and the steps between them.
     pub blocks: LoopExplanation,
-    /// Rows of a block.
+    /// Rows of a block; of copied words, the elements of each that are kept.
     pub rows: usize,
-    /// Columns of a block: bytes of a copy or a fill, else elements.
+    /// Columns of a block: bytes of a copy or a fill, words of copied words, else elements.
     pub columns: usize,
     /// Bytes of zeros behind the columns of a block.
     pub pad_bytes: usize,
@@ -343,6 +343,12 @@ impl fmt::Display for Explanation {
             match part.op {
                 BlockOp::Copy | BlockOp::Fill => write!(f, "{}", count(part.columns, "byte"))?,
                 BlockOp::CopyBits { .. } => write!(f, "{}", count(part.columns, "bit"))?,
+                BlockOp::CopyWords { .. } => write!(
+                    f,
+                    "{}, of each {}",
+                    count(part.columns, "word"),
+                    count(part.rows, "element")
+                )?,
                 BlockOp::InterleaveTranspose { ways, .. }
                 | BlockOp::TransposeDeinterleave { ways, .. } => write!(
                     f,

@@ -401,8 +401,9 @@ impl Passes {
         // Padding within the same words of both sides is written with them.
         let bits = elements.bits_of(side).into();
         let is_same = |to: &Words| {
-            let have_one = to.word.extent == 1 && words.word.extent == 1;
-            side == Which::Source && (to.word.source == bits || have_one)
+            let is_there = to.word.source == bits && to.word.destination == words.word.destination;
+            let is_one = to.word.extent == 1 && words.word.destination == 0;
+            side == Which::Source && (is_there || is_one)
         };
         if let Some(same) = whole_words.filter(is_same) {
             words.word = Loop { source: bits, ..same.word };
@@ -443,11 +444,15 @@ impl Passes {
         if bits >= 8 || passes.along.len() < 3 || other(&passes.along[1]) != bits {
             return None;
         }
-        if side == Which::Source {
+        match side {
             // Padding within words is written with them.
-            let Words { word, padding, .. } = Words::of(Which::Destination, nest, elements)?;
-            passes.along[1].all = word;
-            passes.padding = padding;
+            Which::Source => {
+                let Words { word, padding, .. } = Words::of(Which::Destination, nest, elements)?;
+                passes.along[1].all = word;
+                passes.padding = padding;
+            }
+            // And what is behind other elements by itself.
+            Which::Destination => passes.along[1].all.full = passes.along[1].all.extent,
         }
         passes.along[1].is_word = true;
         passes.words_of_other = passes.along[1].made;
@@ -879,7 +884,8 @@ impl Words {
             && word.full.checked_mul(bits)? > MAX_WORD
             && let Some((of_word, of_words)) = in_words(word, whole)
         {
-            (word, _) = (of_word, others.push(of_words));
+            word = of_word;
+            others.push(of_words);
         }
         let fill = (elements.destination_bits.into(), elements.fill);
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
@@ -949,6 +955,7 @@ mod tests {
                 },
                 alone: true,
                 has_matrices: true,
+                is_staged: false,
                 are_few: true,
                 passes: Room::Enough,
             };

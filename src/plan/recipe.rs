@@ -118,6 +118,7 @@ impl Recipe {
             stores: options.stores,
             alone: false,
             has_matrices: true,
+            is_staged: false,
             are_few: false,
             passes: Room::Enough,
         };

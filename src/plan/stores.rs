@@ -54,8 +54,8 @@ const CROWDED_TRANSPOSES_OF_LARGE: u64 = 14 << 20;
 const TRANSPOSES_OF_LARGE: u64 = 17 << 20;
 const TRANSPOSES_IN_PARTS_OF_LARGE: u64 = 19 << 20;
 
-/// Columns that begin within lines are not streamed if those that go on with each other have fewer bytes than this together:
-/// most of their lines have a part of others.
+/// Columns of fewer bytes than this that begin within lines and do not go on with each other are not streamed: most of
+/// their lines have a part of others.
 const LOOSE: usize = 5 * LINE;
 
 /// Columns that share few sets of L1 drive each other out, and in the portable tier,
@@ -131,6 +131,7 @@ impl Stores {
     pub(super) fn of_runs_by(self, op: BlockOp) -> bool {
         match op {
             BlockOp::Copy
+            | BlockOp::CopyWords { .. }
             | BlockOp::Convert { .. }
             | BlockOp::ConvertInterleave { .. }
             | BlockOp::Fill

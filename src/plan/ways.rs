@@ -531,7 +531,7 @@ impl Ways {
 
     /// And what they see of its elements.
     fn elements(self, elements: &Elements) -> Option<Elements> {
-        let mut as_seen = *elements;
+        let mut as_seen = Elements { is_staged: self != Ways::DIRECT, ..*elements };
         if let Way::Staged { array, seen, op } = self.source {
             if !matches!(op, BlockOp::Reverse { .. }) {
                 as_seen.source_bits = seen;
@@ -621,9 +621,7 @@ impl Ways {
         let mut leaves = Vec::new();
         for leaf in of_seen {
             match leaf.op {
-                BlockOp::Bits { .. } | BlockOp::CopyBits { .. } | BlockOp::CopyWords { .. } => {
-                    return None;
-                }
+                BlockOp::Bits { .. } | BlockOp::CopyBits { .. } => return None,
                 // Padding is no matter of stages; but of a staged side, its places are.
                 BlockOp::Fill | BlockOp::FillBits if self.destination.is_staged() => return None,
                 BlockOp::Fill | BlockOp::FillBits => leaves.push(leaf),
