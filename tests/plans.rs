@@ -981,6 +981,18 @@ fn check_streaming(from: &Shape, to: &Shape, expected: bool) {
     }
 }
 
+/// Columns of less than a few lines, of which no whole number begins with one: streamed where some hundreds follow each
+/// other before the next ones are elsewhere, but not where two or eight do.
+#[test]
+fn columns_that_follow_each_other_for_a_while() {
+    let swapped = shape("c64[6,5,104,704]{0,3,1,2}");
+    check_streaming(&swapped.in_host_layout(), &swapped, true);
+    check_by_size(&swapped.in_host_layout(), &swapped, &[(0, 0), (3, 36)]);
+    for text in ["bf16[64,65,8,10,10]{1,2,4,3,0:T(8,128)(2,1)}", "c64[256,64,8,10]{2,0,1,3}"] {
+        check_streaming(&shape(text), &shape(text).in_host_layout(), false);
+    }
+}
+
 /// Of so many bytes blocks are written through the caches, in the order of the destination.
 #[test]
 fn blocks_in_the_order_of_the_destination() {

@@ -87,8 +87,10 @@ const LEAST_ROUNDS: usize = 5;
 
 fn main() -> Result<(), String> {
     let mut arguments = std::env::args().skip(1);
-    let seconds: f64 =
-        arguments.next().and_then(|text| text.parse().ok()).ok_or("how many seconds for each?")?;
+    let seconds = arguments.next().and_then(|text| text.parse().ok());
+    let time = seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or("how many seconds for each?")?;
     let (flags, arrays): (Vec<_>, Vec<String>) = arguments.partition(|text| text.starts_with("--"));
     let only_changed = match &flags[..] {
         [] => false,
@@ -122,11 +124,11 @@ fn main() -> Result<(), String> {
                     if only_changed && before.explanation == now.explanation {
                         continue;
                     }
-                    if seconds == 0.0 {
+                    if time.is_zero() {
                         println!("before: {}\n\nnow: {}\n", before.explanation, now.explanation);
                         continue;
                     }
-                    match compare(text, before, now, Duration::from_secs_f64(seconds)) {
+                    match compare(text, before, now, time) {
                         Ok(figures) => {
                             println!("{figures}");
                             std::io::stdout().flush().map_err(|e| e.to_string())?;

@@ -397,15 +397,16 @@ impl Passes {
     /// taken apart then.
     fn of_words(side: Which, nest: &Nest, elements: &Elements) -> Option<Passes> {
         let mut words = Words::of(side, nest, elements)?;
-        let whole_words = Words::of(Which::Destination, nest, elements);
         // Padding within the same words of both sides is written with them.
         let bits = elements.bits_of(side).into();
         let is_same = |to: &Words| {
             let is_there = to.word.source == bits && to.word.destination == words.word.destination;
             let is_one = to.word.extent == 1 && words.word.destination == 0;
-            side == Which::Source && (is_there || is_one)
+            is_there || is_one
         };
-        if let Some(same) = whole_words.filter(is_same) {
+        if side == Which::Source
+            && let Some(same) = Words::of(Which::Destination, nest, elements).filter(is_same)
+        {
             words.word = Loop { source: bits, ..same.word };
             words.padding = same.padding;
         }
