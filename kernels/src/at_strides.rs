@@ -14,6 +14,7 @@ use super::matrix::{
     Block, Matrix, Order, PANEL_COLUMNS, PANEL_COLUMNS_FAR, PANEL_ROWS, transpose_panel_to_caches,
 };
 use super::places::{Cursor, Split};
+use super::vector::{LINE, Vector};
 
 /// How far the rows of a block are from its first one, or the columns: the next one, the one behind that, and every fourth.
 /// So rows may be at one stride, or two or four of them are, which come at a step.
@@ -186,6 +187,8 @@ struct Visits {
     order: Order,
     /// The rows of a block of lines share few sets of L1, so that their lines are finished first; otherwise those of columns.
     has_crowded_blocks: bool,
+    /// The lines of fewer columns are finished first than a block of lines has.
+    finishes_few: bool,
 }
 
 impl Matrix {
@@ -193,19 +196,25 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn at_strides<B: Block>(&self) -> Option<Strided> {
         let [high, wide] = const { block_size::<B>() };
-        if high == 0 {
+        // Vectors of a line keep tables of all places, but where columns had better be done a few at a time.
+        let finishes_few = self.has_crowded_columns_alone(B::COLUMNS);
+        if high == 0 || !const { has_short_vectors::<B>() } && !finishes_few {
             return None;
         }
         let (rows, row) = self.row.at_strides(high, self.rows)?;
         let (columns, column) = self.column.at_strides(wide, self.columns)?;
-        let by_columns = self.others.goes_by_columns() || self.has_more_crowded_columns::<B>();
+        let by_columns = self.goes_by_columns::<B>() || self.has_more_crowded_columns::<B>();
         let order = if by_columns { Order::ByColumns } else { Order::ByRows };
         Some(Strided {
             rows,
             columns,
             row: (self.row.evened(rows), row),
             column: (self.column.evened(columns), column),
-            visits: Visits { order, has_crowded_blocks: self.has_crowded_blocks::<B>() },
+            visits: Visits {
+                order,
+                has_crowded_blocks: self.has_crowded_blocks::<B>(),
+                finishes_few,
+            },
         })
     }
 
@@ -290,7 +299,8 @@ impl Matrix {
     ) {
         let [high, wide] = const { block_size::<B>() };
         // Squares of bytes are as quick.
-        if high > 0
+        if const { has_short_vectors::<B>() }
+            && high > 0
             && B::WIDTH > 1
             && rows.len().is_multiple_of(high)
             && in_memory.len().is_multiple_of(wide)
@@ -311,6 +321,7 @@ impl Matrix {
                     Visits {
                         order: Order::ByRows,
                         has_crowded_blocks: self.has_crowded_blocks::<B>(),
+                        finishes_few: false,
                     },
                     source,
                     memory,
@@ -410,6 +421,7 @@ unsafe fn panel<B: Block, const EVEN: bool>(
     // them: where these are unrolled, they fetch more than there is of a panel. So how many they are is not known here.
     let [near_columns, near_rows] = black_box(const { counts::<B>() });
     let (some_rows, some_columns) = match visits.order {
+        Order::ByColumns if visits.finishes_few => (rows.starts.len(), 1),
         Order::ByColumns => (rows.starts.len(), near_columns),
         _ => (near_rows, columns.starts.len()),
     };
@@ -514,6 +526,11 @@ unsafe fn rows_of_lines<B: Block, const EVEN: bool>(
         }
         from = from.wrapping_add(some_columns * width);
     }
+}
+
+/// Whether vectors are shorter than a line.
+pub(super) const fn has_short_vectors<B: Block>() -> bool {
+    <B::Vector as Vector>::BYTES < LINE
 }
 
 /// Whether elements are narrower than words.

@@ -74,14 +74,21 @@ impl Split {
     /// least.
     #[inline(always)]
     pub(super) fn crowd(self, count: usize, sets: usize) -> usize {
-        let places = |stride: usize| sets >> stride.trailing_zeros().min(sets.trailing_zeros());
-        let near = (count.min(self.block) / places(self.stride)).max(1);
+        // As many places a stride has, and so many lines share one of them: both are powers of two.
+        let share = |count: usize, stride: usize| {
+            let places = sets.trailing_zeros().saturating_sub(stride.trailing_zeros());
+            (count >> places).max(1)
+        };
+        let near = share(count.min(self.block), self.stride);
         if self.block >= count {
             return near;
         }
         let blocks = count / self.block;
-        let in_group = near * (blocks.min(self.group) / places(self.step)).max(1);
-        in_group * (blocks / self.group / places(self.group_step)).max(1)
+        let in_group = near * share(blocks.min(self.group), self.step);
+        if self.group > blocks {
+            return in_group;
+        }
+        in_group * share(blocks / self.group, self.group_step)
     }
 }
 

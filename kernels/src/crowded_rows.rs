@@ -12,7 +12,8 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::Body;
 use super::at_strides::{
-    BlockStarts, STARTS, Strided, Strides, block_size, parts, transpose_by_columns,
+    BlockStarts, STARTS, Strided, Strides, block_size, has_short_vectors, parts,
+    transpose_by_columns,
 };
 use super::carry::{CacheLines, copy_line};
 use super::crowded::{L1_SETS, ROOM};
@@ -34,7 +35,8 @@ pub(super) const fn copies_rows<B: Block>() -> bool {
     let has_lines = B::ROWS * B::WIDTH >= LINE && B::COLUMNS * B::WIDTH >= LINE;
     let [high, _] = block_size::<B>();
     let has_vectors = high * B::WIDTH >= SHORTEST;
-    has_vectors && has_lines && B::ROWS > ROOM && B::WIDTH == B::DESTINATION_WIDTH
+    let has_room = B::ROWS <= ROOM || B::WIDTH != B::DESTINATION_WIDTH;
+    has_vectors && has_short_vectors::<B>() && has_lines && !has_room
 }
 
 /// The blocks of rows that are copied at a time, one at least.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::ahead::{
     FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
 };
-use super::at_strides::BlockAtStrides;
+use super::at_strides::{BlockAtStrides, has_short_vectors};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
 use super::crowded::{Crowded, L1_SETS, ROOM};
 use super::crowded_rows::{CrowdedRows, copies_rows};
@@ -280,6 +280,26 @@ impl Matrix {
         self.row.is_even(self.rows) && self.column.is_even(self.columns)
     }
 
+    /// Whether the rows of the same columns come first: where more of a panel's columns share a set of L1 than of as many
+    /// rows, and more than it has room for; where neither do, and vectors are shorter, only if columns are farther apart.
+    #[inline(always)]
+    pub(super) fn goes_by_columns<B: Block>(&self) -> bool {
+        let are_farther = self.others.goes_by_columns();
+        let columns = self.column.crowd(PANEL_COLUMNS.min(self.columns), L1_SETS);
+        let rows = self.row.crowd(PANEL_COLUMNS.min(self.rows), L1_SETS);
+        if columns == rows || columns.max(rows) <= ROOM {
+            return are_farther;
+        }
+        columns > rows && (are_farther || !const { has_short_vectors::<B>() })
+    }
+
+    /// Whether so many columns, a line each, take all the room of their sets of L1, and the rows of a panel have room.
+    #[inline(always)]
+    pub(super) fn has_crowded_columns_alone(&self, columns: usize) -> bool {
+        self.column.crowd(columns, L1_SETS) >= ROOM
+            && self.row.crowd(PANEL_ROWS.min(self.rows), L1_SETS) <= ROOM
+    }
+
     /// Transposes each matrix of the strip, a block at a time.
     ///
     /// # Safety
@@ -321,11 +341,13 @@ impl Matrix {
         }
         let mut scratch = B::scratch();
         let mut tables = [[0; GRID * MAX_LANES]; 2];
+        let by_columns = self.goes_by_columns::<B>();
+        let order = if by_columns { Order::ByColumns } else { Order::ByRows };
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             for part in rest.iter().filter(|part| is_there(part)) {
                 // SAFETY: one of the matrices.
                 unsafe {
-                    self.transpose::<B>(part, source, destination, &mut tables, &mut scratch)
+                    self.transpose::<B>(part, order, source, destination, &mut tables, &mut scratch)
                 };
             }
         }
@@ -854,6 +876,7 @@ impl Matrix {
     unsafe fn transpose<B: Block>(
         &self,
         (some_rows, some_columns): &(Range<usize>, Range<usize>),
+        order: Order,
         source: *const u8,
         destination: *mut u8,
         [rows, columns]: &mut [[usize; GRID * MAX_LANES]; 2],
@@ -887,13 +910,7 @@ impl Matrix {
                 self.column.places(B::WAYS, first_column, columns);
                 let (rows, columns) = (&*rows, &*columns);
                 let is_large = rows.len() * columns.len() * B::WIDTH >= SHUFFLED_BYTES;
-                let order = if is_shuffled && is_large {
-                    Order::Shuffled
-                } else if self.others.goes_by_columns() {
-                    Order::ByColumns
-                } else {
-                    Order::ByRows
-                };
+                let order = if is_shuffled && is_large { Order::Shuffled } else { order };
                 let source = source.wrapping_add(first_column * B::WIDTH);
                 let destination = destination.wrapping_add(first_row * B::DESTINATION_WIDTH);
                 // SAFETY: some rows and columns of the matrix, at least as many as a

@@ -22,6 +22,9 @@ pub(super) trait InMemory {
     const SOURCE_TIMES: usize = 1;
     const DESTINATION_TIMES: usize = 1;
 
+    /// Whether they are as they are in vectors, so that any bytes of a vector can be loaded by themselves.
+    const ARE_SAME: bool = false;
+
     /// Loads a vector of them.
     ///
     /// # Safety
@@ -71,7 +74,9 @@ pub(super) trait InMemory {
 /// As they are in vectors.
 pub(super) struct Whole;
 
-impl InMemory for Whole {}
+impl InMemory for Whole {
+    const ARE_SAME: bool = true;
+}
 
 /// As many rows and columns as a `V` takes, which is `LANES`. `WAYS` columns at a time are
 /// interleaved, elements of `PART` bits.
@@ -445,9 +450,8 @@ pub(super) struct Turned<V, M, const LANES: usize, const BITS: u32>(PhantomData<
 impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
     for Turned<V, M, LANES, BITS>
 {
-    // Vectors of a line were not measured.
-    const ROWS: usize = if V::BYTES < LINE { LANES } else { 0 };
-    const COLUMNS: usize = Self::ROWS;
+    const ROWS: usize = if V::BYTES < LINE || goes_by_halves::<V, M>() { LANES } else { 0 };
+    const COLUMNS: usize = if goes_by_halves::<V, M>() { LANES / 2 } else { Self::ROWS };
 
     #[inline(always)]
     unsafe fn transpose<const EVEN: bool>(
@@ -458,6 +462,12 @@ impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
     ) {
         let [rows, columns] =
             [rows, columns].map(|strides| if EVEN { Strides::even(strides.one) } else { strides });
+        if const { goes_by_halves::<V, M>() } {
+            // SAFETY: the same contract.
+            return unsafe {
+                transpose_halves::<V, BITS, EVEN>(source, rows, destination, columns);
+            };
+        }
         // SAFETY: the CPU has `V`.
         let mut vectors = [unsafe { V::splat(0) }; LANES];
         for (i, vector) in vectors.iter_mut().enumerate() {
@@ -474,6 +484,74 @@ impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
             };
         }
     }
+}
+
+/// Whether vectors are made of halves of rows, which takes three shuffles for four of whole ones: vectors of a line, of elements
+/// as they are in memory.
+const fn goes_by_halves<V: Vector, M: InMemory>() -> bool {
+    V::BYTES == LINE && V::HAS_MASKS && M::ARE_SAME
+}
+
+/// Transposes as many rows as a `V` has elements, and half as many columns. A vector has half a line of two rows:
+///
+/// ```text
+/// rows 0 and 2, columns 0 to 3    a0 b0 | c0 d0 | a2 b2 | c2 d2     turned    a0 a1 | c0 c1 | a2 a3 | c2 c3
+/// rows 1 and 3                    a1 b1 | c1 d1 | a3 b3 | c3 d3     within    b0 b1 | d0 d1 | b2 b3 | d2 d3
+/// ```
+///
+/// and every other quarter of such, and of those of the next rows, is a column.
+///
+/// # Safety
+///
+/// There are so many, at these strides. In each row as many elements as there are columns can be read, in each column as many
+/// as there are rows be written. The CPU has `V`.
+#[inline(always)]
+unsafe fn transpose_halves<V: Vector, const BITS: u32, const EVEN: bool>(
+    source: *const u8,
+    rows: Strides,
+    destination: *mut u8,
+    columns: Strides,
+) {
+    let within = const { within_quarter::<BITS>() };
+    // SAFETY: the first half of the rows.
+    let above = unsafe { turn_halves::<V, BITS, EVEN>(source, rows) };
+    let below = source.wrapping_add(rows.at::<EVEN>(2 * within));
+    // SAFETY: the second one.
+    let below = unsafe { turn_halves::<V, BITS, EVEN>(below, rows) };
+    unrolled!(i in within, {
+        let (first, second) = above[i].unzip::<128>(below[i]);
+        // SAFETY: the rows of a column.
+        unsafe { first.store(destination.wrapping_add(columns.at::<EVEN>(i))) };
+        // SAFETY: as above.
+        unsafe { second.store(destination.wrapping_add(columns.at::<EVEN>(within + i))) };
+    });
+}
+
+/// Half as many rows as a `V` has elements, as many columns, two rows to a vector, turned within quarters.
+///
+/// # Safety
+///
+/// They are at these strides, and can be read. The CPU has `V`.
+#[inline(always)]
+unsafe fn turn_halves<V: Vector, const BITS: u32, const EVEN: bool>(
+    source: *const u8,
+    rows: Strides,
+) -> [V; MOST_WITHIN] {
+    let within = const { within_quarter::<BITS>() };
+    let apart = rows.at::<EVEN>(within);
+    // SAFETY: the CPU has `V`.
+    let mut vectors = [unsafe { V::splat(0) }; MOST_WITHIN];
+    unrolled!(i in within, {
+        let from = source.wrapping_add(rows.at::<EVEN>(i));
+        // SAFETY: half a vector of each of two rows.
+        vectors[i] = unsafe { V::gather_pieces::<{ LINE / 2 }>(from, apart, LINE / 2) };
+    });
+    turn_within::<V, BITS>(vectors)
+}
+
+/// How many elements of so many bits 16 bytes have.
+const fn within_quarter<const BITS: u32>() -> usize {
+    SHORTEST * 8 / BITS as usize
 }
 
 /// The same of elements narrower than 32 bits: as many rows as a `V` has, and as many columns as 16 bytes have.

@@ -251,6 +251,9 @@ impl Stores {
         if matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits)) {
             return self.of_parts() && (self.asked.is_some() || !is_loose);
         }
+        // Of these, vectors of a line write half of them at a time.
+        let has_room_for_half =
+            self.tier.vector_bytes() >= LINE && strip.has_crowded_columns_alone(op);
         let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
@@ -259,6 +262,8 @@ impl Stores {
             TRANSPOSES
         } else if has_few_ways && has_ordinary {
             RUNS
+        } else if has_room_for_half {
+            TRANSPOSES
         } else if columns >= ROOM || has_few_ways && is_scattered {
             CROWDED_TRANSPOSES
         } else {
