@@ -187,8 +187,8 @@ struct Visits {
     order: Order,
     /// The rows of a block of lines share few sets of L1, so that their lines are finished first; otherwise those of columns.
     has_crowded_blocks: bool,
-    /// The lines of fewer columns are finished first than a block of lines has.
-    finishes_few: bool,
+    /// Where the rows of the same columns come first, the lines of so many blocks' columns are finished at a time.
+    blocks_along: usize,
 }
 
 impl Matrix {
@@ -196,9 +196,12 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn at_strides<B: Block>(&self) -> Option<Strided> {
         let [high, wide] = const { block_size::<B>() };
+        if high == 0 {
+            return None;
+        }
         // Vectors of a line keep tables of all places, but where columns had better be done a few at a time.
         let finishes_few = self.has_crowded_columns_alone(B::COLUMNS);
-        if high == 0 || !const { has_short_vectors::<B>() } && !finishes_few {
+        if !const { has_short_vectors::<B>() } && !finishes_few {
             return None;
         }
         let (rows, row) = self.row.at_strides(high, self.rows)?;
@@ -213,7 +216,7 @@ impl Matrix {
             visits: Visits {
                 order,
                 has_crowded_blocks: self.has_crowded_blocks::<B>(),
-                finishes_few,
+                blocks_along: if finishes_few { 1 } else { const { counts::<B>()[0] } },
             },
         })
     }
@@ -321,7 +324,7 @@ impl Matrix {
                     Visits {
                         order: Order::ByRows,
                         has_crowded_blocks: self.has_crowded_blocks::<B>(),
-                        finishes_few: false,
+                        blocks_along: 1,
                     },
                     source,
                     memory,
@@ -421,8 +424,7 @@ unsafe fn panel<B: Block, const EVEN: bool>(
     // them: where these are unrolled, they fetch more than there is of a panel. So how many they are is not known here.
     let [near_columns, near_rows] = black_box(const { counts::<B>() });
     let (some_rows, some_columns) = match visits.order {
-        Order::ByColumns if visits.finishes_few => (rows.starts.len(), 1),
-        Order::ByColumns => (rows.starts.len(), near_columns),
+        Order::ByColumns => (rows.starts.len(), visits.blocks_along),
         _ => (near_rows, columns.starts.len()),
     };
     let mut to = destination;

@@ -253,7 +253,7 @@ impl Stores {
         }
         // Of these, vectors of a line write half of them at a time.
         let has_room_for_half =
-            self.tier.vector_bytes() >= LINE && strip.has_crowded_columns_alone(op);
+            self.tier.vector_bytes() > 16 && strip.has_crowded_columns_alone(op);
         let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
