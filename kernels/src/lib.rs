@@ -502,7 +502,8 @@ impl Strip {
     /// Of an op that transposes words, or longer elements, by vectors of a line: whether the columns of a block take all the room
     /// of their sets of L1, but half of them at a time do not, and rows have room.
     pub fn has_crowded_columns_alone(&self, op: BlockOp) -> bool {
-        let transposed = if let BlockOp::Transpose { .. } = op { self.transposed(op) } else { None };
+        let transposed =
+            if let BlockOp::Transpose { .. } = op { self.transposed(op) } else { None };
         transposed.is_some_and(|(matrix, Element { width, .. })| {
             width >= size_of::<u32>()
                 && matrix.rows.min(matrix.columns) >= LINE / width

@@ -280,17 +280,33 @@ impl Matrix {
         self.row.is_even(self.rows) && self.column.is_even(self.columns)
     }
 
-    /// Whether the rows of the same columns come first: where more of a panel's columns share a set of L1 than of as many
-    /// rows, and more than it has room for; where neither do, and vectors are shorter, only if columns are farther apart.
+    /// How many of a panel's columns share a set of L1, and of as many rows.
+    #[inline(always)]
+    fn crowds(&self) -> (usize, usize) {
+        let columns = self.column.crowd(PANEL_COLUMNS.min(self.columns), L1_SETS);
+        (columns, self.row.crowd(PANEL_COLUMNS.min(self.rows), L1_SETS))
+    }
+
+    /// Whether the rows of the same columns come first: where more of these [share a set](Matrix::crowds), and more than it has
+    /// room for; where neither side has more, and with shorter vectors, only if columns are farther apart.
     #[inline(always)]
     pub(super) fn goes_by_columns<B: Block>(&self) -> bool {
         let are_farther = self.others.goes_by_columns();
-        let columns = self.column.crowd(PANEL_COLUMNS.min(self.columns), L1_SETS);
-        let rows = self.row.crowd(PANEL_COLUMNS.min(self.rows), L1_SETS);
+        let (columns, rows) = self.crowds();
         if columns == rows || columns.max(rows) <= ROOM {
             return are_farther;
         }
         columns > rows && (are_farther || !const { has_short_vectors::<B>() })
+    }
+
+    /// Whether blocks are visited in no order, of such as write half a line or more of each column, as shorter parts had better
+    /// be visited one soon after the other. Vectors of a line are slower so, unless about as many of both sides share a set.
+    #[inline(always)]
+    fn is_shuffled<B: Block>(&self) -> bool {
+        let (columns, rows) = self.crowds();
+        let (fewer, more) = (columns.min(rows), columns.max(rows));
+        let helps = const { has_short_vectors::<B>() } || fewer > ROOM && more <= 2 * fewer;
+        self.others.is_shuffled && B::ROWS * B::DESTINATION_WIDTH * 2 >= LINE && helps
     }
 
     /// Whether so many columns, a line each, take all the room of their sets of L1, and the rows of a panel have room.
@@ -343,11 +359,19 @@ impl Matrix {
         let mut tables = [[0; GRID * MAX_LANES]; 2];
         let by_columns = self.goes_by_columns::<B>();
         let order = if by_columns { Order::ByColumns } else { Order::ByRows };
+        let is_shuffled = self.is_shuffled::<B>();
         for (source, destination) in scalar::blocks(&self.others, source, destination) {
             for part in rest.iter().filter(|part| is_there(part)) {
                 // SAFETY: one of the matrices.
                 unsafe {
-                    self.transpose::<B>(part, order, source, destination, &mut tables, &mut scratch)
+                    self.transpose::<B>(
+                        part,
+                        (order, is_shuffled),
+                        source,
+                        destination,
+                        &mut tables,
+                        &mut scratch,
+                    )
                 };
             }
         }
@@ -876,14 +900,12 @@ impl Matrix {
     unsafe fn transpose<B: Block>(
         &self,
         (some_rows, some_columns): &(Range<usize>, Range<usize>),
-        order: Order,
+        (order, is_shuffled): (Order, bool),
         source: *const u8,
         destination: *mut u8,
         [rows, columns]: &mut [[usize; GRID * MAX_LANES]; 2],
         scratch: &mut B::Scratch,
     ) {
-        // Short parts of lines had better be visited one soon after the other.
-        let is_shuffled = self.others.is_shuffled && B::ROWS * B::DESTINATION_WIDTH * 2 >= LINE;
         let (panel_rows, panel_columns) = if is_shuffled {
             let most = |size: usize| (GRID * MAX_LANES / size).min(GRID) * size;
             (most(B::ROWS), most(B::COLUMNS))
