@@ -200,7 +200,7 @@ impl Matrix {
             return None;
         }
         // Vectors of a line keep tables of all places, but where columns had better be done a few at a time.
-        let finishes_few = self.has_crowded_columns_alone(B::COLUMNS);
+        let finishes_few = self.crowds_columns_alone(B::COLUMNS);
         if !const { has_short_vectors::<B>() } && !finishes_few {
             return None;
         }
@@ -611,6 +611,32 @@ mod tests {
         assert_eq!(visits(4096, page), (false, false));
         assert!(matrix(page, page).has_most_crowded_rows::<Bytes>());
         assert!(!matrix(Split::at_stride(1000), page).has_most_crowded_rows::<Bytes>());
+    }
+
+    #[test]
+    fn crowded_columns_alone_are_finished_a_few_at_a_time() {
+        let pairs = Split::at_stride(512).in_blocks(2, 4096);
+        let along = |row, column| {
+            let found = matrix(Split::at_stride(row), column).at_strides::<Words>();
+            found.map(|found| (found.visits.order == Order::ByColumns, found.visits.blocks_along))
+        };
+        // Of four blocks along a line, one, or all of them where rows are crowded as well, or columns have room.
+        assert_eq!(along(640, pairs), Some((true, 1)));
+        assert_eq!(along(4096, pairs), Some((false, 4)));
+        assert_eq!(along(640, Split::at_stride(512)), Some((false, 4)));
+        // Tables are kept for vectors of a line otherwise.
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::x86::avx512::V;
+            type Long = turn::Vectors<V, turn::Whole, 16, 32, 4, 1, 32>;
+            let is_at_strides = |row, column| {
+                let found = matrix(Split::at_stride(row), column).at_strides::<Long>();
+                found.map(|found| (found.rows, found.columns, found.visits.blocks_along))
+            };
+            assert_eq!(is_at_strides(640, pairs), Some((128, 120, 1)));
+            assert_eq!(is_at_strides(4096, pairs), None);
+            assert_eq!(is_at_strides(640, Split::at_stride(512)), None);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::algorithm::Body;
+use super::at_strides::has_short_vectors;
 use super::carry::CacheLines;
 use super::matrix::{Block, Matrix};
 use super::places::Split;
@@ -74,7 +75,8 @@ impl Split {
     /// least.
     #[inline(always)]
     pub(super) fn crowd(self, count: usize, sets: usize) -> usize {
-        // As many places a stride has, and so many lines share one of them: both are powers of two.
+        debug_assert!(sets.is_power_of_two(), "{sets} bytes of sets");
+        // A stride has a power of two of places there; so many lines share one of them.
         let share = |count: usize, stride: usize| {
             let places = sets.trailing_zeros().saturating_sub(stride.trailing_zeros());
             (count >> places).max(1)
@@ -148,7 +150,7 @@ impl Matrix {
         }
         let memory = memory.cast::<u8>();
         let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH / B::ROWS * B::ROWS;
-        let has_short_vectors = const { <B::Vector as Vector>::BYTES < LINE };
+        let has_short_vectors = const { has_short_vectors::<B>() };
         let most_columns = if has_short_vectors || self.row.crowd(B::ROWS, L1_SETS) >= ROOM {
             COLUMNS / B::COLUMNS * B::COLUMNS
         } else {

@@ -29,14 +29,13 @@ const BLOCKS_ALONG: usize = 16;
 const BYTES: usize = 40 << 10;
 type Memory = CacheLines<{ BYTES / LINE }>;
 
-/// Whether rows are copied for blocks of this kind: of vectors and whole lines, with more rows than a set has room for, of
+/// Whether rows are copied for blocks of this kind: of vectors shorter than a line and whole lines, with more rows than a set has room for, of
 /// elements that stay as wide as they are. For others it is not compiled.
 pub(super) const fn copies_rows<B: Block>() -> bool {
     let has_lines = B::ROWS * B::WIDTH >= LINE && B::COLUMNS * B::WIDTH >= LINE;
     let [high, _] = block_size::<B>();
-    let has_vectors = high * B::WIDTH >= SHORTEST;
-    let has_room = B::ROWS <= ROOM || B::WIDTH != B::DESTINATION_WIDTH;
-    has_vectors && has_short_vectors::<B>() && has_lines && !has_room
+    let has_vectors = high * B::WIDTH >= SHORTEST && has_short_vectors::<B>();
+    has_vectors && has_lines && B::ROWS > ROOM && B::WIDTH == B::DESTINATION_WIDTH
 }
 
 /// The blocks of rows that are copied at a time, one at least.

@@ -499,16 +499,16 @@ impl Strip {
         (row.crowd(lanes.min(rows), crowded::L1_SETS), column.crowd(places, crowded::L1_SETS))
     }
 
-    /// Of an op that transposes words, or longer elements, by vectors of a line: whether the columns of a block take all the room
-    /// of their sets of L1, but half of them at a time do not, and rows have room.
-    pub fn has_crowded_columns_alone(&self, op: BlockOp) -> bool {
+    /// Of a transpose of words, or longer elements: whether the columns of a block of lines take all the room of their sets of
+    /// L1, and no more, while rows have room. A few of its columns at a time have room then.
+    pub fn crowds_columns_alone(&self, op: BlockOp) -> bool {
         let transposed =
             if let BlockOp::Transpose { .. } = op { self.transposed(op) } else { None };
         transposed.is_some_and(|(matrix, Element { width, .. })| {
             width >= size_of::<u32>()
                 && matrix.rows.min(matrix.columns) >= LINE / width
-                && self.crowds(op).1 <= ROOM
-                && matrix.has_crowded_columns_alone(LINE / width)
+                && self.crowds(op).1 == ROOM
+                && matrix.crowds_columns_alone(LINE / width)
         })
     }
 

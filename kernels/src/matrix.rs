@@ -280,10 +280,11 @@ impl Matrix {
         self.row.is_even(self.rows) && self.column.is_even(self.columns)
     }
 
-    /// How many of a panel's columns share a set of L1, and of as many rows.
+    /// How many of the places of a panel's columns share a set of L1, and of as many rows.
     #[inline(always)]
-    fn crowds(&self) -> (usize, usize) {
-        let columns = self.column.crowd(PANEL_COLUMNS.min(self.columns), L1_SETS);
+    fn crowds<B: Block>(&self) -> (usize, usize) {
+        let places = PANEL_COLUMNS.min(self.columns) / B::WAYS;
+        let columns = self.column.crowd(places, L1_SETS);
         (columns, self.row.crowd(PANEL_COLUMNS.min(self.rows), L1_SETS))
     }
 
@@ -292,26 +293,29 @@ impl Matrix {
     #[inline(always)]
     pub(super) fn goes_by_columns<B: Block>(&self) -> bool {
         let are_farther = self.others.goes_by_columns();
-        let (columns, rows) = self.crowds();
+        let (columns, rows) = self.crowds::<B>();
         if columns == rows || columns.max(rows) <= ROOM {
             return are_farther;
         }
         columns > rows && (are_farther || !const { has_short_vectors::<B>() })
     }
 
-    /// Whether blocks are visited in no order, of such as write half a line or more of each column, as shorter parts had better
-    /// be visited one soon after the other. Vectors of a line are slower so, unless about as many of both sides share a set.
+    /// Whether blocks are visited in no order where the strip says so: such as write half a line or more of each column, as
+    /// shorter parts had better be visited one soon after the other. Vectors of a line are slower so, unless about as many of
+    /// both sides share a set.
     #[inline(always)]
     fn is_shuffled<B: Block>(&self) -> bool {
-        let (columns, rows) = self.crowds();
+        if !self.others.is_shuffled || B::ROWS * B::DESTINATION_WIDTH * 2 < LINE {
+            return false;
+        }
+        let (columns, rows) = self.crowds::<B>();
         let (fewer, more) = (columns.min(rows), columns.max(rows));
-        let helps = const { has_short_vectors::<B>() } || fewer > ROOM && more <= 2 * fewer;
-        self.others.is_shuffled && B::ROWS * B::DESTINATION_WIDTH * 2 >= LINE && helps
+        fewer > ROOM && more <= 2 * fewer || const { has_short_vectors::<B>() }
     }
 
     /// Whether so many columns, a line each, take all the room of their sets of L1, and the rows of a panel have room.
     #[inline(always)]
-    pub(super) fn has_crowded_columns_alone(&self, columns: usize) -> bool {
+    pub(super) fn crowds_columns_alone(&self, columns: usize) -> bool {
         self.column.crowd(columns, L1_SETS) >= ROOM
             && self.row.crowd(PANEL_ROWS.min(self.rows), L1_SETS) <= ROOM
     }
@@ -540,7 +544,7 @@ impl Matrix {
     /// as it has room for drives each other out. Vectors of a line were not measured.
     #[inline(always)]
     pub(super) fn has_far_crowded_rows<B: Block>(&self) -> bool {
-        let has_short_vectors = const { <B::Vector as Vector>::BYTES < LINE };
+        let has_short_vectors = const { has_short_vectors::<B>() };
         has_short_vectors && self.others.is_far && self.row.crowd(2 * ROOM, L1_SETS) > ROOM
     }
 
@@ -1134,6 +1138,46 @@ mod tests {
                 assert!(visits[0][..column.min(columns - width)].iter().all(|&n| n == 1));
             }
         }
+    }
+
+    #[test]
+    fn the_side_that_shares_sets_of_l1_decides_on_the_order() {
+        use crate::{portable, turn};
+        type Short = turn::Vectors<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        // Rows so far apart; columns, so many of which come at a step. By columns, and without order, with vectors of a line
+        // and with shorter ones.
+        let of = |row_stride, column_stride, in_tile, step| {
+            let strip = Strip { row_stride, column_stride, is_shuffled: true, ..Strip::default() };
+            let column = Split::at_stride(column_stride).in_blocks(in_tile, step);
+            let row = Split::at_stride(row_stride);
+            let matrix = Matrix { rows: 128, columns: 160, row, column, others: strip };
+            let short = (matrix.goes_by_columns::<Short>(), matrix.is_shuffled::<Short>());
+            #[cfg(target_arch = "x86_64")]
+            {
+                type Long = turn::Vectors<crate::x86::avx512::V, turn::Whole, 16, 32, 4, 1, 32>;
+                let long = (matrix.goes_by_columns::<Long>(), matrix.is_shuffled::<Long>());
+                (long, short)
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            ((short.0, false), short)
+        };
+        let by = |long, short| ((long, false), (short, false));
+        if cfg!(not(target_arch = "x86_64")) {
+            println!("skipped: vectors of a line, which this CPU has not");
+            return;
+        }
+        // Tiles of two and four columns, of rows that are farther apart than these and not crowded.
+        assert_eq!(of(640, 512, 2, 8192), by(true, false));
+        assert_eq!(of(640, 512, 4, 8192), by(true, false));
+        // Eight of them have room: what is farther apart decides.
+        assert_eq!(of(640, 512, 8, 16384), by(false, false));
+        assert_eq!(of(500, 512, 8, 16384), by(true, true));
+        // Rows that are crowded more, though columns are farther apart.
+        assert_eq!(of(2048, 4000, usize::MAX, 0), by(false, false));
+        // Both about as much.
+        assert_eq!(of(1024, 1024, usize::MAX, 0).0, (false, true));
+        assert_eq!(of(4096, 2048, usize::MAX, 0).0, (false, true));
+        assert_eq!(of(1024, 4096, usize::MAX, 0).0, (true, false));
     }
 
     #[test]

@@ -519,7 +519,7 @@ unsafe fn transpose_halves<V: Vector, const BITS: u32, const EVEN: bool>(
     // SAFETY: the second one.
     let below = unsafe { turn_halves::<V, BITS, EVEN>(below, rows) };
     unrolled!(i in within, {
-        let (first, second) = above[i].unzip::<128>(below[i]);
+        let (first, second) = above[i].unzip_quarters(below[i]);
         // SAFETY: the rows of a column.
         unsafe { first.store(destination.wrapping_add(columns.at::<EVEN>(i))) };
         // SAFETY: as above.
@@ -558,9 +558,8 @@ const fn within_quarter<const BITS: u32>() -> usize {
 pub(super) struct TurnedWithin<V, const WIDTH: usize>(PhantomData<V>);
 
 impl<V: Vector, const WIDTH: usize> BlockAtStrides for TurnedWithin<V, WIDTH> {
-    // As there.
-    const ROWS: usize = if V::BYTES < LINE { V::BYTES / WIDTH } else { 0 };
-    const COLUMNS: usize = if V::BYTES < LINE { SHORTEST / WIDTH } else { 0 };
+    const ROWS: usize = V::BYTES / WIDTH;
+    const COLUMNS: usize = SHORTEST / WIDTH;
 
     #[inline(always)]
     unsafe fn transpose<const EVEN: bool>(

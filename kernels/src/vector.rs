@@ -111,6 +111,13 @@ pub(super) trait Vector: Copy {
         (self, other)
     }
 
+    /// Every other 16 bytes of two vectors, and those between. Only with [masks](Vector::HAS_MASKS).
+    #[inline(always)]
+    fn unzip_quarters(self, other: Self) -> (Self, Self) {
+        debug_assert!(false, "there are no masks");
+        (self, other)
+    }
+
     /// Whether less than 16 bytes of a place can be [gathered](Vector::gather) and scattered.
     const HAS_MASKS: bool = false;
 

@@ -161,23 +161,27 @@ impl Random {
         }
     }
 
-    /// Of a transpose whose columns are powers of two apart, or those of tiles are.
+    /// Of a transpose whose columns are powers of two apart, or those of tiles are. Rows may go down.
     fn crowded(&mut self, width: usize) -> Strip {
-        let column = self.pick(&[1024, 2048, 4096, 4096]);
+        let column = self.pick(&[512, 1024, 2048, 4096, 4096]);
         let rows = (2 + self.below(column * 3 / 2 / width)).min(600);
         let column_stride = (rows * width).next_multiple_of(column);
-        let in_tile = self.pick(&[0, 0, 4, 8]);
-        let (lines, columns) =
-            if in_tile > 0 { (2 + self.below(16), in_tile) } else { (1, 8 + self.below(90)) };
+        let in_tile = self.pick(&[0, 0, 1, 2, 4, 8]);
+        let (lines, columns) = match in_tile {
+            0 => (1, 8 + self.below(90)),
+            1 | 2 => (8 + self.below(40), in_tile),
+            _ => (2 + self.below(16), in_tile),
+        };
         let tile = columns * column_stride;
         let row = lines * columns * width;
         let row_stride = if self.one_in(2) { row } else { row.next_multiple_of(4096) };
+        let row_stride = if self.one_in(4) { row_stride.wrapping_neg() } else { row_stride };
         Strip {
             lines,
             source_line: columns * width,
             destination_line: if self.one_in(2) { tile } else { tile.next_multiple_of(4096) },
             blocks: 1 + self.below(2),
-            source_step: rows * row_stride,
+            source_step: rows.wrapping_mul(row_stride),
             destination_step: lines * tile.next_multiple_of(4096),
             rows,
             row_stride,
@@ -941,17 +945,22 @@ fn transposes_along_rows_are_the_same() {
     }
 }
 
-/// Transposes whose columns share a few sets of L1, of which blocks are made apart.
+/// Transposes whose columns share a few sets of L1, of which blocks are made apart, or a few columns at a time.
 #[test]
 fn crowded_columns_are_the_same() {
     let mut random = Random(4);
-    for (width, bits) in [(1, 8), (2, 16), (4, 32)] {
+    for (width, bits) in [(1, 8), (2, 16), (4, 32), (8, 64), (16, 128)] {
         let op = BlockOp::Transpose { bits };
-        for number in 0..32 {
+        let mut by_few = 0;
+        for number in 0..64 {
             let strip = random.crowded(width);
             let places = [random.below(64), random.pick(&[0, 0, 16, 37])];
             check(&mut random, &format!("crowded columns {number}"), op, strip, places);
+            by_few += usize::from(strip.crowds_columns_alone(op));
         }
+        // The longest ones have too few columns in a line for that.
+        let have_any = (4..16).contains(&width);
+        assert_eq!(by_few > 2, have_any, "{by_few} of elements of {width} bytes");
     }
 }
 

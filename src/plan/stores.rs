@@ -251,9 +251,9 @@ impl Stores {
         if matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits)) {
             return self.of_parts() && (self.asked.is_some() || !is_loose);
         }
-        // Of these, vectors of a line write half of them at a time.
-        let has_room_for_half =
-            self.tier.vector_bytes() > 16 && strip.has_crowded_columns_alone(op);
+        // Of these, a few at a time have room in L1, which was measured on cores with few ways.
+        let has_room_for_few =
+            has_few_ways && self.tier.vector_bytes() > 16 && strip.crowds_columns_alone(op);
         let limit = if !are_lines {
             TRANSPOSES_IN_PARTS
         } else if self.tier == Tier::PORTABLE {
@@ -262,7 +262,7 @@ impl Stores {
             TRANSPOSES
         } else if has_few_ways && has_ordinary {
             RUNS
-        } else if has_room_for_half {
+        } else if has_room_for_few {
             TRANSPOSES
         } else if columns >= ROOM || has_few_ways && is_scattered {
             CROWDED_TRANSPOSES
@@ -674,6 +674,10 @@ mod tests {
                 "{strip:?}"
             );
         }
+        // Columns two at a time, of rows that are not, as far as vectors take a few of them.
+        let few = if Tier::best().vector_bytes() > 16 { 11 } else { 3 };
+        let pairs = Strip { row_stride: 640, ..scattered };
+        assert_eq!([Core::Zen5, Core::Zen4].map(|core| limit(core, pairs)), [Some(3), Some(few)]);
         let few = Strip { destination_line: page + 1024, ..scattered };
         assert_eq!([Core::Zen5, Core::Zen4].map(|core| limit(core, few)), [Some(11), Some(3)]);
     }

@@ -205,14 +205,10 @@ impl Vector for V {
                 let (even, odd) = const { (unzip32(0), unzip32(1)) };
                 (self.permute::<32>(other, even), self.permute::<32>(other, odd))
             }
-            64 => {
+            _ => {
                 let (even, odd) = const { (unzip64(0), unzip64(1)) };
                 (self.permute::<64>(other, even), self.permute::<64>(other, odd))
             }
-            _ => (
-                V(avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(self.0, other.0))),
-                V(avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(self.0, other.0))),
-            ),
         }
     }
 
@@ -229,6 +225,14 @@ impl Vector for V {
             }
             _ => (V(avx512!(_mm512_unpacklo_epi64(a, b))), V(avx512!(_mm512_unpackhi_epi64(a, b)))),
         }
+    }
+
+    #[inline(always)]
+    fn unzip_quarters(self, other: Self) -> (Self, Self) {
+        (
+            V(avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(self.0, other.0))),
+            V(avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(self.0, other.0))),
+        )
     }
 
     const HAS_MASKS: bool = true;

@@ -151,6 +151,11 @@ impl Vector for V {
         self.zip_parts::<BITS>(other, QUARTER)
     }
 
+    #[inline(always)]
+    fn unzip_quarters(self, other: Self) -> (Self, Self) {
+        self.unzip::<128>(other)
+    }
+
     const HAS_MASKS: bool = true;
 
     #[inline(always)]
