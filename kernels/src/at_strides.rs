@@ -199,9 +199,11 @@ impl Matrix {
         if high == 0 {
             return None;
         }
-        // Vectors of a line keep tables of all places, but where columns had better be done a few at a time.
         let finishes_few = self.crowds_columns_alone(B::COLUMNS);
-        if !const { has_short_vectors::<B>() } && !finishes_few {
+        // Vectors of a line keep tables of all places, but for narrow elements, 16 bytes of a row at a time, whose rows stay in
+        // L1 meanwhile, and where columns had better be done a few at a time.
+        let is_quicker = finishes_few || const { is_narrow::<B>() } && self.has_room_for_rows();
+        if !const { has_short_vectors::<B>() } && !is_quicker {
             return None;
         }
         let (rows, row) = self.row.at_strides(high, self.rows)?;

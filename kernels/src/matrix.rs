@@ -313,11 +313,17 @@ impl Matrix {
         fewer > ROOM && more <= 2 * fewer || const { has_short_vectors::<B>() }
     }
 
-    /// Whether so many columns, a line each, take all the room of their sets of L1, and the rows of a panel have room.
+    /// Whether L1 has room for a line of each row of a panel.
+    #[inline(always)]
+    pub(super) fn has_room_for_rows(&self) -> bool {
+        self.row.crowd(PANEL_ROWS.min(self.rows), L1_SETS) <= ROOM
+    }
+
+    /// Whether so many columns, a line each, take all the room of their sets of L1, and [rows](Matrix::has_room_for_rows) do
+    /// not.
     #[inline(always)]
     pub(super) fn crowds_columns_alone(&self, columns: usize) -> bool {
-        self.column.crowd(columns, L1_SETS) >= ROOM
-            && self.row.crowd(PANEL_ROWS.min(self.rows), L1_SETS) <= ROOM
+        self.column.crowd(columns, L1_SETS) >= ROOM && self.has_room_for_rows()
     }
 
     /// Transposes each matrix of the strip, a block at a time.

@@ -60,8 +60,8 @@ const LOOSE: usize = 5 * LINE;
 
 /// Columns that share few sets of L1 drive each other out, and in the portable tier,
 /// which stores a line in four parts, its parts do. With fewer bytes than this on both sides
-/// together they are visited shuffled, where the kernel does not make them apart; from it on,
-/// where they are whole lines, streamed.
+/// together they may be visited shuffled, where the kernel does not make them apart; from it on,
+/// where they are whole lines, streamed, unless a few of them have room.
 const CROWDED_TRANSPOSES: u64 = 3 << 20;
 
 /// Rows and columns of less than words are crowded at multiples of so many bytes; in the portable tier, columns of any
