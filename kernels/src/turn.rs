@@ -444,7 +444,7 @@ unsafe fn transpose_vectors<
     }
 }
 
-/// As many rows and columns of words, or longer elements, as a `V` takes, at strides.
+/// As many rows and columns of words, or longer elements, as a `V` takes, or [half](goes_by_halves) as many columns, at strides.
 pub(super) struct Turned<V, M, const LANES: usize, const BITS: u32>(PhantomData<(V, M)>);
 
 impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
@@ -486,8 +486,8 @@ impl<V: Vector, M: InMemory, const LANES: usize, const BITS: u32> BlockAtStrides
     }
 }
 
-/// Whether vectors are made of halves of rows, which takes three shuffles for four of whole ones: vectors of a line, of elements
-/// as they are in memory.
+/// Whether vectors are made of halves of rows, which takes three shuffles for four of whole ones, and writes half as many lines
+/// at a time: vectors of a line, of elements as they are in memory.
 const fn goes_by_halves<V: Vector, M: InMemory>() -> bool {
     V::BYTES == LINE && V::HAS_MASKS && M::ARE_SAME
 }
