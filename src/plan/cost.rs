@@ -112,7 +112,8 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         }
         BlockOp::Transpose { bits } => transposed(leaf, bits, bytes(bits)?, stores)?,
         BlockOp::InterleaveTranspose { ways, bits }
-        | BlockOp::TransposeDeinterleave { ways, bits } => {
+        | BlockOp::TransposeDeinterleave { ways, bits }
+        | BlockOp::TransposeInterleave { ways, bits } => {
             bytes(ways.checked_mul(bits)?)?.checked_mul(2)?
         }
         BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
@@ -121,7 +122,6 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::InterleaveColumns { bits, .. } | BlockOp::DeinterleaveColumns { bits, .. } => {
             bytes(bits)?.checked_mul(2)?
         }
-        BlockOp::TransposeInterleave { bits, .. } => bytes(bits)?.checked_mul(2)?,
         BlockOp::NarrowTranspose { bits, .. } | BlockOp::TransposeWiden { bits } => {
             words_of_bytes(leaf, bits, bytes(8)?, stores)?
         }
@@ -385,6 +385,7 @@ pub(super) fn is_slow(leaves: &[Leaf], elements: &Elements) -> bool {
         let matrices = match leaf.op {
             BlockOp::InterleaveTranspose { ways, .. }
             | BlockOp::TransposeDeinterleave { ways, .. }
+            | BlockOp::TransposeInterleave { ways, .. }
             | BlockOp::GatherTranspose { ways, .. }
             | BlockOp::TransposeScatter { ways, .. } => ways.into(),
             _ => 1,
