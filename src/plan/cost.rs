@@ -446,6 +446,10 @@ mod tests {
             let ops = ops(text, &options);
             assert!(ops[0].starts_with("transpose32"), "{text}: {ops:?}");
         }
+        // Nor are words made, and taken apart again, that are in the source already.
+        let text = "u8[496,184]{0,1:T(16,128)(4,1)}";
+        let ops = ops(text, &options);
+        assert!(!ops.iter().any(|op| op.starts_with("deinterleave")), "{text}: {ops:?}");
     }
 
     #[test]
