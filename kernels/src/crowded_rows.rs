@@ -29,8 +29,8 @@ const BLOCKS_ALONG: usize = 16;
 const BYTES: usize = 40 << 10;
 type Memory = CacheLines<{ BYTES / LINE }>;
 
-/// Whether rows are copied for blocks of this kind: of vectors shorter than a line and whole lines, with more rows than a set has room for, of
-/// elements that stay as wide as they are. For others it is not compiled.
+/// Whether rows are copied for blocks of this kind: of vectors shorter than a line and whole lines, with more rows than a set
+/// has room for, of elements that stay as wide as they are. For others it is not compiled.
 pub(super) const fn copies_rows<B: Block>() -> bool {
     let has_lines = B::ROWS * B::WIDTH >= LINE && B::COLUMNS * B::WIDTH >= LINE;
     let [high, _] = block_size::<B>();

@@ -523,9 +523,8 @@ impl Strip {
         Matrix::new(self, width, 1).is_even()
     }
 
-    /// Of a transpose: whether it goes along the columns, because these are further
-    /// from each other than the rows. Of what is far apart L1 holds
-    /// few, as powers of two put all into the same few places.
+    /// Of a transpose: whether it goes along the columns where neither side shares sets of L1 more than the other, because
+    /// they are farther from each other than the rows.
     pub fn goes_by_columns(&self) -> bool {
         let distance = |stride: usize| stride.cast_signed().unsigned_abs();
         distance(self.column_stride) > distance(self.row_stride)

@@ -282,18 +282,18 @@ impl Matrix {
 
     /// How many of the places of a panel's columns share a set of L1, and of as many rows.
     #[inline(always)]
-    fn crowds<B: Block>(&self) -> (usize, usize) {
+    fn panel_crowds<B: Block>(&self) -> (usize, usize) {
         let places = PANEL_COLUMNS.min(self.columns) / B::WAYS;
         let columns = self.column.crowd(places, L1_SETS);
         (columns, self.row.crowd(PANEL_COLUMNS.min(self.rows), L1_SETS))
     }
 
-    /// Whether the rows of the same columns come first: where more of these [share a set](Matrix::crowds), and more than it has
+    /// Whether the rows of the same columns come first: where more of these [share a set](Matrix::panel_crowds), and more than it has
     /// room for; where neither side has more, and with shorter vectors, only if columns are farther apart.
     #[inline(always)]
     pub(super) fn goes_by_columns<B: Block>(&self) -> bool {
         let are_farther = self.others.goes_by_columns();
-        let (columns, rows) = self.crowds::<B>();
+        let (columns, rows) = self.panel_crowds::<B>();
         if columns == rows || columns.max(rows) <= ROOM {
             return are_farther;
         }
@@ -308,7 +308,7 @@ impl Matrix {
         if !self.others.is_shuffled || B::ROWS * B::DESTINATION_WIDTH * 2 < LINE {
             return false;
         }
-        let (columns, rows) = self.crowds::<B>();
+        let (columns, rows) = self.panel_crowds::<B>();
         let (fewer, more) = (columns.min(rows), columns.max(rows));
         fewer > ROOM && more <= 2 * fewer || const { has_short_vectors::<B>() }
     }

@@ -674,7 +674,7 @@ mod tests {
                 "{strip:?}"
             );
         }
-        // Columns two at a time, of rows that are not, as far as vectors take a few of them.
+        // Columns two at a time, of rows that are not at pages: vectors take a few of them, but the shortest ones.
         let few = if Tier::best().vector_bytes() > 16 { 11 } else { 3 };
         let pairs = Strip { row_stride: 640, ..scattered };
         assert_eq!([Core::Zen5, Core::Zen4].map(|core| limit(core, pairs)), [Some(3), Some(few)]);

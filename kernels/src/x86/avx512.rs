@@ -102,10 +102,6 @@ const TURN: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
 /// In each quarter, four times four bytes, turned.
 const GATHER: [[u8; 16]; 4] = [[0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]; 4];
 
-/// Every other quarter of two vectors.
-const EVEN_QUARTERS: i32 = 0b10_00_10_00;
-const ODD_QUARTERS: i32 = 0b11_01_11_01;
-
 /// Eight bytes of one bit each, which goes up or down.
 const BITS_UP: i64 = i64::from_le_bytes([1, 2, 4, 8, 16, 32, 64, 128]);
 const BITS_DOWN: i64 = BITS_UP.swap_bytes();
@@ -229,10 +225,10 @@ impl Vector for V {
 
     #[inline(always)]
     fn unzip_quarters(self, other: Self) -> (Self, Self) {
-        (
-            V(avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(self.0, other.0))),
-            V(avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(self.0, other.0))),
-        )
+        const EVEN: i32 = 0b10_00_10_00;
+        const ODD: i32 = 0b11_01_11_01;
+        let even = avx512!(_mm512_shuffle_i32x4::<EVEN>(self.0, other.0));
+        (V(even), V(avx512!(_mm512_shuffle_i32x4::<ODD>(self.0, other.0))))
     }
 
     const HAS_MASKS: bool = true;
@@ -479,14 +475,9 @@ fn turn_within_quarters([a, b, c, d]: [V; 4]) -> [V; 4] {
 /// Four rows of four quarters become their columns.
 #[inline(always)]
 fn turn_quarters([a, b, c, d]: [V; 4]) -> [V; 4] {
-    let ab = avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(a.0, b.0));
-    let ab_odd = avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(a.0, b.0));
-    let cd = avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(c.0, d.0));
-    let cd_odd = avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(c.0, d.0));
-    [
-        V(avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(ab, cd))),
-        V(avx512!(_mm512_shuffle_i32x4::<EVEN_QUARTERS>(ab_odd, cd_odd))),
-        V(avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(ab, cd))),
-        V(avx512!(_mm512_shuffle_i32x4::<ODD_QUARTERS>(ab_odd, cd_odd))),
-    ]
+    let (ab, ab_odd) = a.unzip_quarters(b);
+    let (cd, cd_odd) = c.unzip_quarters(d);
+    let (first, third) = ab.unzip_quarters(cd);
+    let (second, fourth) = ab_odd.unzip_quarters(cd_odd);
+    [first, second, third, fourth]
 }
