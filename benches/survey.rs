@@ -2,8 +2,9 @@
 //! 64 Ki to 4 Mi elements. Of every kind it prints what share of memcpy's speed they have, and the slowest ones, which is
 //! where a layout has no good plan.
 //!
-//! So many arrays of each kind, drawn with a seed: `cargo bench --bench survey -- 500 7`. What is timed has been
-//! compared with the scalar tier before. With `--list` they are written as `against/run` reads them, and not timed.
+//! So many arrays of each kind, drawn with a seed, and how many of the slowest: `cargo bench --bench survey -- 500 7 20`.
+//! What is timed has been compared with the scalar tier before. With `--list` they are written as `against/run` reads them,
+//! and not timed.
 
 mod memory;
 
@@ -44,7 +45,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// What takes less time than moving so many bytes is timed several times in a row.
 const MOST_AT_ONCE: usize = 1 << 20;
 
-/// The slowest of each kind that are printed.
+/// The slowest of each kind that are printed, unless another number is asked for.
 const SLOWEST: usize = 10;
 
 impl Kind {
@@ -205,6 +206,12 @@ fn timed(plan: &Plan, source: &[u8], destination: &mut [u8]) -> [Duration; 2] {
     })
 }
 
+/// Whether there is anything to time, of what is not too large.
+fn is_timed(drawn: &Drawn) -> bool {
+    let plans = drawn.plans(Tier::best()).into_iter().filter_map(|(_, plan)| plan.ok());
+    plans.into_iter().any(|plan| plan.source_bytes().max(plan.destination_bytes()) <= MOST_BYTES)
+}
+
 /// What was found of a plan.
 struct Found {
     /// Of memcpy's speed.
@@ -241,10 +248,13 @@ fn main() {
     let numbers: Vec<u64> = arguments
         .iter()
         .filter(|argument| !argument.starts_with("--"))
-        .map(|argument| argument.parse().expect("how many arrays of each kind, and a seed"))
+        .map(|argument| {
+            argument.parse().expect("how many arrays of each kind, a seed, and how many to print")
+        })
         .collect();
     let count = numbers.first().copied().unwrap_or(if is_bench { 200 } else { 1 });
     let seed = numbers.get(1).copied().unwrap_or(1);
+    let slowest = numbers.get(2).map_or(SLOWEST, |&n| usize::try_from(n).unwrap_or(usize::MAX));
     let is_list = arguments.iter().any(|argument| argument == "--list");
     for (k, kind) in (0_u64..).zip(KINDS) {
         // Other arrays for each seed and kind.
@@ -254,9 +264,9 @@ fn main() {
             let bytes = noise(512, number);
             if let Some(array) = Drawn::new(kind, &mut Choices::new(&bytes)) {
                 drawn += 1;
-                if is_list {
+                if is_list && is_timed(&array) {
                     println!("{}", array.text());
-                } else {
+                } else if !is_list {
                     survey(&array, &mut found);
                 }
             }
@@ -275,6 +285,6 @@ fn main() {
             at(10),
             at(50)
         );
-        found.iter().take(SLOWEST).for_each(|found| println!("  {}", found.text));
+        found.iter().take(slowest).for_each(|found| println!("  {}", found.text));
     }
 }

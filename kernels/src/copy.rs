@@ -2,11 +2,10 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
-use std::mem::MaybeUninit;
-
 use super::algorithm::Algorithm;
 use super::joined::{Joined, RunOp, SHORT};
 use super::pages::{self, ByTurns};
+use super::reversed;
 use super::scalar::{self, from, to};
 use super::vector::{
     LINE, STRAIGHT, Vector, has_whole_end, load_end, load_short, put, stream_zeros, streams,
@@ -350,18 +349,11 @@ impl<const WIDTH: usize> Algorithm for Strided<WIDTH> {
             // SAFETY: the same contract.
             return unsafe { Self::elements(strip, source, destination) };
         }
-        let to_first = (strip.columns - 1) * WIDTH;
+        let bytes = strip.columns * WIDTH;
         for (last, to) in scalar::blocks(strip, source, destination) {
-            let from = last.wrapping_sub(to_first).cast::<[u8; WIDTH]>();
-            let to = to.cast::<MaybeUninit<[u8; WIDTH]>>();
-            // SAFETY: the elements of a block, the last of which is read first.
-            let from = unsafe { std::slice::from_raw_parts(from, strip.columns) };
-            // SAFETY: as many are written; nobody else writes what a kernel writes.
-            let to = unsafe { std::slice::from_raw_parts_mut(to, strip.columns) };
-            // The compiler makes vectors of this.
-            for (from, to) in from.iter().rev().zip(to) {
-                to.write(*from);
-            }
+            let from = last.wrapping_sub(bytes - WIDTH);
+            // SAFETY: the elements of a block, the last of which is read first: more bytes than a number has.
+            unsafe { reversed::run::<V, WIDTH>(from, to, bytes) };
         }
     }
 }

@@ -84,6 +84,7 @@ mod pages;
 mod pixels;
 mod places;
 mod portable;
+mod reversed;
 mod rows;
 mod runs;
 mod scalar;
@@ -229,7 +230,7 @@ pub struct Strip {
 /// Columns that follow each other for so many bytes do so for a while.
 const LONG_COLUMNS: usize = 4096;
 
-/// Shorter runs are not turned round by vectors.
+/// Shorter runs are not turned round by vectors, nor as numbers.
 const LEAST_REVERSED: usize = 16;
 
 impl Strip {

@@ -20,6 +20,7 @@ use relayout_kernels::{
     BlockOp, Runs, Strip, Tier, has_dense_words, has_pixels, is_of_runs, joins_both_loops, kernel,
 };
 
+use super::cost::cost;
 use super::hop::Hop;
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
@@ -82,6 +83,8 @@ pub(super) struct Leaf {
     pub(super) stages: Stages,
     /// In place of a kernel: two passes, through scratch memory.
     pub(super) hop: Option<Box<Hop>>,
+    /// It fills what others write over, which come behind it.
+    pub(super) is_under: bool,
 }
 
 /// The bits of the words that XLA makes of narrower elements.
@@ -150,7 +153,7 @@ pub(super) fn copies_of_bits(
     let of_columns = if is_made || !columns.is_padded() { &mut inner } else { &mut outer };
     of_columns.push(columns);
     let inner: Vec<Loop> = inner.into_iter().map(Loop::as_padding).collect();
-    let mut leaves = paddings(&outer, &inner, destination, (bits, elements.fill))?;
+    let mut leaves = paddings(&outer, &inner, destination, bits, elements)?;
     loops.retain(|l| l.extent > 1);
     // From one to the next in memory.
     let (blocks, lines) = (loops.pop(), loops.pop());
@@ -158,7 +161,10 @@ pub(super) fn copies_of_bits(
     let in_bits = |stride: u64| signed(stride.cast_signed());
     let strip = Strip { columns, ..strip_in(in_bits, blocks, lines)? };
     let (loops, stages) = (extents(loops), Stages::default());
-    leaves.insert(0, Leaf { source, destination, loops, op, strip, stages, hop: None });
+    leaves.insert(
+        0,
+        Leaf { source, destination, loops, op, strip, stages, hop: None, is_under: false },
+    );
     Some(leaves)
 }
 
@@ -184,7 +190,7 @@ fn leaves(
         }
     }
     // Padding that the op does not write with its data.
-    let mut leaves = paddings(&loops, &inner, destination, (block.bits, elements.fill))?;
+    let mut leaves = paddings(&loops, &inner, destination, block.bits, elements)?;
     for l in [block.rows.filter(|_| !block.pads.0), block.columns.filter(|_| !block.pads.1)] {
         if l.is_some() {
             loops.pop();
@@ -325,7 +331,16 @@ fn leaves(
     }
     let loops = extents(loops);
     let stages = Stages::default();
-    let leaf = Leaf { source, destination, loops, op: block.op, strip, stages, hop: None };
+    let leaf = Leaf {
+        source,
+        destination,
+        loops,
+        op: block.op,
+        strip,
+        stages,
+        hop: None,
+        is_under: false,
+    };
     let stores = elements.stores;
     let is_whole = stores.of_runs_by(leaf.op) && !stores.stores_rows_of(leaf.op, &leaf.strip);
     let parts = if is_whole { vec![leaf] } else { leaf.split()? };
@@ -377,12 +392,28 @@ pub(super) fn rows_of_words(
         },
     };
     let (loops, stages) = (extents(loops), Stages::default());
-    Some(Leaf { source, destination, loops, op, strip, stages, hop: None })
+    Some(Leaf { source, destination, loops, op, strip, stages, hop: None, is_under: false })
 }
 
 /// The kernels that fill the padding behind the elements of these loops, elements of so many
-/// bits with that byte; it comes again along the `inner` ones.
+/// bits; it comes again along the `inner` ones.
 pub(super) fn paddings(
+    loops: &[Loop],
+    inner: &[Loop],
+    destination: u64,
+    bits: u64,
+    elements: &Elements,
+) -> Option<Vec<Leaf>> {
+    let apart = pieces_of_padding(loops, inner, destination, (bits, elements.fill))?;
+    let Some(under) = fill_under(loops, inner, destination, (bits, elements.fill)) else {
+        return Some(apart);
+    };
+    let [cost_apart, cost_under] = [&apart, &under].map(|fills| cost(fills, elements.stores));
+    Some(if cost_under? < cost_apart? / 2 { under } else { apart })
+}
+
+/// The same, each piece by itself.
+fn pieces_of_padding(
     loops: &[Loop],
     inner: &[Loop],
     destination: u64,
@@ -398,6 +429,32 @@ pub(super) fn paddings(
         let destination = destination.wrapping_add(l.extent.wrapping_mul(l.destination));
         leaves.push(padding(Nest { source: 0, destination, loops: rest }, bits, fill)?);
     }
+    Some(leaves)
+}
+
+/// The same, and the elements between it, in runs as long as there are: what is written over them comes behind. `None` where
+/// no run has both.
+fn fill_under(
+    loops: &[Loop],
+    inner: &[Loop],
+    destination: u64,
+    fill: (u64, u8),
+) -> Option<Vec<Leaf>> {
+    let mut outer: Vec<Loop> = loops.iter().chain(inner).copied().filter(|l| l.full > 1).collect();
+    let (mut run, mut step) = (Vec::new(), fill.0);
+    while let Some(i) = outer.iter().position(|l| l.destination == step) {
+        step = step.checked_mul(outer[i].full)?;
+        run.push(outer.remove(i));
+    }
+    if !run.iter().any(|l| l.is_padded()) {
+        return None;
+    }
+    let run: Vec<Loop> = run.into_iter().map(Loop::as_padding).collect();
+    let mut leaves = pieces_of_padding(&outer, &run, destination, fill)?;
+    let data = outer.iter().map(|l| Loop::new(l.extent, 0, l.destination));
+    let loops = data.chain(run.iter().copied()).collect();
+    let under = padding(Nest { source: 0, destination, loops }, fill.0, fill.1)?;
+    leaves.insert(0, Leaf { is_under: true, ..under });
     Some(leaves)
 }
 
@@ -419,7 +476,8 @@ impl Leaf {
     /// Two passes in their loops.
     pub(super) fn of_hop(source: u64, destination: u64, loops: Vec<Loop>, hop: Hop) -> Leaf {
         let (op, strip, stages) = (BlockOp::Copy, Strip::default(), Stages::default());
-        Leaf { source, destination, loops, op, strip, stages, hop: Some(Box::new(hop)) }
+        let hop = Some(Box::new(hop));
+        Leaf { source, destination, loops, op, strip, stages, hop, is_under: false }
     }
 
     /// The same in calls of not too many blocks, where their order is told: one
@@ -494,7 +552,16 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
 }
 
 fn fill_leaf(destination: u64, loops: Vec<Loop>, op: BlockOp, strip: Strip) -> Leaf {
-    Leaf { source: 0, destination, loops, op, strip, stages: Stages::default(), hop: None }
+    Leaf {
+        source: 0,
+        destination,
+        loops,
+        op,
+        strip,
+        stages: Stages::default(),
+        hop: None,
+        is_under: false,
+    }
 }
 
 /// Takes the loops of a block op out of `loops`, which are canonical.
@@ -1300,7 +1367,16 @@ mod tests {
         let loops = vec![outer];
         let stages = Stages::default();
         let op = BlockOp::Copy;
-        let leaf = Leaf { source: 80, destination: 8, loops, op, strip, stages, hop: None };
+        let leaf = Leaf {
+            source: 80,
+            destination: 8,
+            loops,
+            op,
+            strip,
+            stages,
+            hop: None,
+            is_under: false,
+        };
         // What is visited, in bits: by the loops but the outer one, lines and blocks.
         let visited = |leaf: &Leaf| {
             let mut places = vec![(leaf.source, leaf.destination)];

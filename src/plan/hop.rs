@@ -303,6 +303,7 @@ struct Passes {
     /// In the order of scratch memory.
     along: Vec<Along>,
     /// What is contiguous on the side whose order this is, and on the other one.
+    order: Which,
     near: usize,
     beside: usize,
     /// Of words of both sides: how many words of one side have the elements of one of the other.
@@ -423,6 +424,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
+            order: side.other(),
             near: least(&along, side.other())?,
             beside: least(&along, side)?,
             words_of_other: 1,
@@ -477,6 +479,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
+            order: side.other(),
             near: least(&along[1..], side.other()).map_or(0, |i| i + 1),
             beside: 0,
             words_of_other: 1,
@@ -495,7 +498,7 @@ impl Passes {
             Which::Source => nest.clone(),
             Which::Destination => nest.clone().upwards_in_source(),
         };
-        let fill = (elements.destination_bits.into(), elements.fill);
+        let width = elements.destination_bits.into();
         let (mut along, padding, source_end);
         if let Some(words) = Words::of(side.other(), &nest, elements) {
             along = vec![Along { is_word: true, ..Along::words(words.word) }];
@@ -503,7 +506,7 @@ impl Passes {
             padding = words.padding;
             source_end = if words.are_readable { elements.source_end } else { 1 };
         } else {
-            padding = paddings(&nest.loops, &[], nest.destination, fill)?;
+            padding = paddings(&nest.loops, &[], nest.destination, width, elements)?;
             let data = nest.loops.iter().filter(|l| l.extent > 1);
             along = data.map(|l| Along::words(Loop { full: l.extent, ..*l })).collect();
             source_end = 1;
@@ -518,6 +521,7 @@ impl Passes {
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
+            order: side,
             near: least(&along, side)?,
             beside: least(&along, side.other())?,
             words_of_other: 1,
@@ -545,9 +549,9 @@ impl Passes {
             run.push(others.remove(i));
             step = longer;
         }
-        let fill = (elements.destination_bits.into(), elements.fill);
+        let width = elements.destination_bits.into();
         let inner: Vec<Loop> = run.iter().map(|l| l.as_padding()).collect();
-        let padding = paddings(&others, &inner, nest.destination, fill)?;
+        let padding = paddings(&others, &inner, nest.destination, width, elements)?;
         others.retain(|l| l.extent > 1);
         others.sort_by_key(|l| l.destination);
         let of_run = |all: Loop| Along {
@@ -562,6 +566,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
+            order: Which::Source,
             near: least(&along, Which::Source)?,
             beside: least(&along, Which::Destination)?,
             words_of_other: 1,
@@ -621,7 +626,7 @@ impl Passes {
             row.iter().chain(&others).enumerate().partition(whole);
         let inner: Vec<Loop> = inner.into_iter().map(|(_, l)| l.as_padding()).collect();
         let outer: Vec<Loop> = outer.into_iter().map(|(_, l)| *l).collect();
-        let padding = paddings(&outer, &inner, nest.destination, (bits, elements.fill))?;
+        let padding = paddings(&outer, &inner, nest.destination, bits, elements)?;
         let along = |l: &Loop| Along { is_word: is_word(l), ..Along::words(*l) };
         let mut all: Vec<Along> = row.iter().chain(&others).map(along).collect();
         if has_ends {
@@ -635,6 +640,7 @@ impl Passes {
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
+            order: side,
             near: row.len() - 1,
             beside: least(&all, side.other()).unwrap_or(0),
             words_of_other: 1,
@@ -682,13 +688,21 @@ impl Passes {
                     near /= self.along[i].made.min(near);
                 }
             }
-            None => grow(self.near, NEAR / self.words_of_other)?,
+            None => grow(self.near, NEAR / self.elements_of_near().max(self.words_of_other))?,
         }
         grow(self.beside, BESIDE / self.words_of_other)?;
         for i in 0..self.along.len() {
             grow(i, u64::MAX)?;
         }
         Some(tile)
+    }
+
+    /// How many elements, of words, each step of what is near has that are nearer than it on the same side.
+    fn elements_of_near(&self) -> u64 {
+        let order = |l: &Loop| self.order.distance(l);
+        let near = order(&self.along[self.near].all);
+        let words = self.along.iter().filter(|a| a.is_word && order(&a.all) < near);
+        words.map(|a| a.all.extent).product()
     }
 
     /// How much scratch memory a tile of so many takes, in bits: with rows of whole lines, or as if they followed each other.
@@ -888,12 +902,12 @@ impl Words {
             word = of_word;
             others.push(of_words);
         }
-        let fill = (elements.destination_bits.into(), elements.fill);
+        let written = elements.destination_bits.into();
         let least = |others: &[Loop]| others.iter().map(|l| side.stride(l)).min();
         let (width, padding, are_readable);
         match side {
             Which::Source => {
-                padding = paddings(&nest.loops, &[], nest.destination, fill)?;
+                padding = paddings(&nest.loops, &[], nest.destination, written, elements)?;
                 others.retain(|l| l.extent > 1);
                 width = least(&others)?;
                 word.full = word.extent;
@@ -907,7 +921,8 @@ impl Words {
             }
             Which::Destination => {
                 // Padding within words is written with them.
-                padding = paddings(&others, &[word.as_padding()], nest.destination, fill)?;
+                padding =
+                    paddings(&others, &[word.as_padding()], nest.destination, written, elements)?;
                 width = least(&others)?;
                 others.retain(|l| l.extent > 1);
                 if word.full.checked_mul(bits)? != width {

@@ -75,7 +75,15 @@ pub(super) fn program(
         }
     }
     let streams = leaves.iter().any(|leaf| streams(leaf, stores));
-    Some((fuse(leaves, 0, stores)?, streams))
+    Some((in_order(leaves, 0, stores)?, streams))
+}
+
+/// Leaves in common loops, those first that others write over.
+fn in_order(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
+    let (under, over): (Vec<_>, Vec<_>) = leaves.into_iter().partition(|leaf| leaf.is_under);
+    let mut nodes = fuse(under, step, stores)?;
+    nodes.extend(fuse(over, step, stores)?);
+    Some(nodes)
 }
 
 /// Whether a kernel of a leaf streams.
@@ -276,8 +284,11 @@ fn staged(stage: &Stage, kernel: &Range<i128>) -> Option<Range<i128>> {
 }
 
 /// How many bytes a leaf writes, each of them whole and once. `None` where it reads the
-/// destination, to write parts of bytes.
+/// destination, to write parts of bytes, or others write the same ones.
 pub(super) fn written_bytes(leaf: &Leaf) -> Option<u128> {
+    if leaf.is_under {
+        return None;
+    }
     let strip = &leaf.strip;
     let calls = leaf.loops.iter().try_fold(1_u128, |n, l| n.checked_mul(l.extent.into()))?;
     if let Some(hop) = &leaf.hop {
@@ -323,8 +334,8 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
                 nodes.push(Node::Hop {
                     source: first.source,
                     destination: first.destination,
-                    first: fuse(into, step, stores.into_scratch())?,
-                    second: fuse(out_of, 0, stores.out_of_scratch())?,
+                    first: in_order(into, step, stores.into_scratch())?,
+                    second: in_order(out_of, 0, stores.out_of_scratch())?,
                     scratch_bytes,
                 });
                 continue;
@@ -479,7 +490,16 @@ pub(super) mod tests {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
         let stages = Stages::default();
-        Leaf { source: 0, destination, loops, op: BlockOp::Copy, strip, stages, hop: None }
+        Leaf {
+            source: 0,
+            destination,
+            loops,
+            op: BlockOp::Copy,
+            strip,
+            stages,
+            hop: None,
+            is_under: false,
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) fn leaves(
     };
     let Way::Staged { array, seen, .. } = way else { return None };
     let bits = u64::from(elements.bits_of(side));
-    let fill = (elements.destination_bits.into(), elements.fill);
+    let width = elements.destination_bits.into();
     let most = (8 * u64::try_from(room).ok()?).checked_mul(array.into())? / u64::from(seen);
     let strides = nests.iter().flat_map(|nest| &nest.loops).filter(|l| l.extent > 1);
     let mut sizes: Vec<u64> = strides.map(|l| side.stride(l)).collect();
@@ -65,7 +65,8 @@ pub(super) fn leaves(
     for nest in nests {
         let (around, inner) = in_slabs(nest, side, size, bits)?;
         let of_inner: Vec<Loop> = inner.loops.iter().map(|l| l.as_padding()).collect();
-        leaves.extend(choose::paddings(&around, &of_inner, nest.destination, fill)?);
+        let padding = choose::paddings(&around, &of_inner, nest.destination, width, elements)?;
+        leaves.extend(padding);
         let around = around.into_iter().filter(|l| l.extent > 1);
         let around: Vec<Loop> = around.map(|l| Loop { full: l.extent, ..l }).collect();
         parts.push((around, inner));

@@ -573,8 +573,8 @@ impl Ways {
             return Some((Cow::Borrowed(nest), Vec::new()));
         }
         let upwards = nest.clone().upwards();
-        let fill = (elements.destination_bits.into(), elements.fill);
-        let padding = choose::paddings(&upwards.loops, &[], upwards.destination, fill)?;
+        let bits = elements.destination_bits.into();
+        let padding = choose::paddings(&upwards.loops, &[], upwards.destination, bits, elements)?;
         let is_long = |leaf: &Leaf| leaf.op == BlockOp::Fill && leaf.strip.columns >= LEAST_FILL;
         if !padding.iter().all(is_long) {
             return None;

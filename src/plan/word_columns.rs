@@ -158,8 +158,7 @@ impl Rows {
         // Padding behind the rows, the words and all else; that within words is written with them.
         let word = Loop::new(self.ways, 0, bits);
         let loops: Vec<Loop> = others.iter().copied().chain([rows, words]).collect();
-        let fill = (bits, elements.fill);
-        let padding = choose::paddings(&loops, &[word], destination, fill)?;
+        let padding = choose::paddings(&loops, &[word], destination, bits, elements)?;
         let nest = Nest { source, destination, loops: others };
         let leaf = choose::rows_of_words(op, nest, rows, columns, words, elements)?;
         Some([vec![leaf], padding].concat())
