@@ -8,7 +8,7 @@ use super::algorithm::{Algorithm, Apart, shorter};
 use super::carry::{CacheLines, Carry, Make, RUN, copy_line};
 use super::interleave::{VectorOfEach, is_apart, row_bytes};
 use super::joined::{Joined, RunOp, SHORT};
-use super::packed_rows;
+use super::packed_rows::{self, FEW_SQUARES_OF_WORDS};
 use super::pages::{self, ByTurns};
 use super::rows::{self, JoinedRows, RowsOp};
 use super::scalar::{self, Places, from, to};
@@ -389,6 +389,19 @@ impl<
     #[inline(always)]
     unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let bytes = row_bytes(strip.columns, BITS);
+        if BITS < 8 && packed_rows::squares::<BITS>(strip.rows, bytes) <= FEW_SQUARES_OF_WORDS {
+            for (source, destination) in scalar::blocks(strip, source, destination) {
+                // SAFETY: the words of the block, and its rows.
+                unsafe {
+                    packed_rows::deinterleave_squares::<BITS, MOST_FIRST>(
+                        strip,
+                        source,
+                        destination,
+                    )
+                };
+            }
+            return;
+        }
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut words = CacheLines([[0; LINE]; WAYS]);
             let words = words.0.as_mut_ptr().cast::<u8>();

@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 
 use super::algorithm::{Algorithm, Apart, shorter};
 use super::carry::{CacheLines, Carry, Make};
-use super::packed_rows;
+use super::packed_rows::{self, FEW_SQUARES};
 use super::pages::{self, ByTurns};
 use super::scalar::{self, from, to};
 use super::vector::{
@@ -254,6 +254,17 @@ impl<
     #[inline(always)]
     unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let bytes = row_bytes(strip.columns, BITS);
+        if BITS < 8 && packed_rows::squares::<BITS>(strip.rows, bytes) <= FEW_SQUARES {
+            for (source, destination) in scalar::blocks(strip, source, destination) {
+                // SAFETY: the rows of the block, and its words.
+                unsafe {
+                    packed_rows::interleave_squares::<BITS, MOST_FIRST>(strip, source, destination)
+                };
+                // SAFETY: `pad` bytes follow the words of the block.
+                unsafe { scalar::fill(destination.wrapping_add(bytes * WAYS), 0, strip.pad) };
+            }
+            return;
+        }
         for (source, destination) in scalar::blocks(strip, source, destination) {
             // SAFETY: the rows of the block.
             let rows = unsafe { Rows::<WAYS>::new(source, strip).load_short::<V>(bytes) };

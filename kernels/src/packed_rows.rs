@@ -421,3 +421,149 @@ pub(super) unsafe fn deinterleave<const BITS: u32, const MOST_FIRST: bool>(
         unsafe { scalar::unsqueeze_packed::<BITS, MOST_FIRST>(rows, strip.columns, bytes, to) };
     }
 }
+
+/// A square of elements of `BITS` bits, as many rows of a byte each as a byte has elements, turned: byte i is column i of
+/// what byte i was a row of. The columns of each row go from the most significant bits on, if `MOST_FIRST`.
+fn square_of_rows<const BITS: u32, const MOST_FIRST: bool>(rows: u64) -> u64 {
+    columns_in_order::<BITS, MOST_FIRST>(square_turned::<BITS>(rows))
+}
+
+/// The inverse of [`square_of_rows`].
+fn square_of_columns<const BITS: u32, const MOST_FIRST: bool>(columns: u64) -> u64 {
+    square_turned::<BITS>(columns_in_order::<BITS, MOST_FIRST>(columns))
+}
+
+/// The bytes of a square, turned round if its columns are.
+fn columns_in_order<const BITS: u32, const MOST_FIRST: bool>(columns: u64) -> u64 {
+    if MOST_FIRST { columns.swap_bytes() >> (u64::BITS - 64 / BITS) } else { columns }
+}
+
+fn square_turned<const BITS: u32>(mut square: u64) -> u64 {
+    let mut exchange = |by: u32, upper: u64| {
+        let changed = (square ^ square >> by) & upper;
+        square ^= changed ^ changed << by;
+    };
+    match BITS {
+        1 => {
+            exchange(7, 0x00aa_00aa_00aa_00aa);
+            exchange(14, 0x0000_cccc_0000_cccc);
+            exchange(28, 0x0000_0000_f0f0_f0f0);
+        }
+        2 => {
+            exchange(6, 0x00cc_00cc);
+            exchange(12, 0x0000_f0f0);
+        }
+        _ => exchange(4, 0x00f0),
+    }
+    square
+}
+
+/// More squares than this are better turned in vectors, as words are made of them, and as they are made of words.
+pub(super) const FEW_SQUARES: usize = 24;
+pub(super) const FEW_SQUARES_OF_WORDS: usize = 8;
+
+/// How many squares a block of rows has that have so many bytes each.
+pub(super) fn squares<const BITS: u32>(rows: usize, bytes: usize) -> usize {
+    bytes.saturating_mul(rows.div_ceil(8 / BITS as usize))
+}
+
+/// The words of the columns of a block, made square by square.
+///
+/// # Safety
+///
+/// That of [`interleave`].
+#[inline(always)]
+pub(super) unsafe fn interleave_squares<const BITS: u32, const MOST_FIRST: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let in_byte = 8 / BITS as usize;
+    for at in 0..strip.columns / in_byte {
+        let mut words = [0; 8];
+        for first in (0..strip.rows).step_by(in_byte) {
+            let mut square = 0;
+            for row in 0..in_byte.min(strip.rows - first) {
+                let from = source.wrapping_add((first + row).wrapping_mul(strip.row_stride));
+                // SAFETY: a byte of one of the rows.
+                let byte = unsafe { from.wrapping_add(at).read() };
+                square |= u64::from(byte) << (8 * row);
+            }
+            let columns = square_of_rows::<BITS, MOST_FIRST>(square).to_le_bytes();
+            for (word, byte) in words.iter_mut().zip(columns).take(in_byte) {
+                *word |= u32::from(byte) << (first * BITS as usize);
+            }
+        }
+        for (column, word) in words.iter().enumerate().take(in_byte) {
+            let to = destination.wrapping_add(4 * (at * in_byte + column)).cast::<[u8; 4]>();
+            // SAFETY: the word of one of the columns.
+            unsafe { to.write(word.to_le_bytes()) };
+        }
+    }
+}
+
+/// The inverse of [`interleave_squares`].
+///
+/// # Safety
+///
+/// That of [`deinterleave`].
+#[inline(always)]
+pub(super) unsafe fn deinterleave_squares<const BITS: u32, const MOST_FIRST: bool>(
+    strip: &Strip,
+    source: *const u8,
+    destination: *mut u8,
+) {
+    let in_byte = 8 / BITS as usize;
+    for at in 0..strip.columns / in_byte {
+        let mut words = [0; 8];
+        for (column, word) in words.iter_mut().enumerate().take(in_byte) {
+            let from = source.wrapping_add(4 * (at * in_byte + column)).cast::<[u8; 4]>();
+            // SAFETY: the word of one of the columns.
+            *word = u32::from_le_bytes(unsafe { from.read() });
+        }
+        for first in (0..strip.rows).step_by(in_byte) {
+            let mut square = 0;
+            for (column, word) in words.iter().enumerate().take(in_byte) {
+                let byte = word >> (first * BITS as usize) & 0xff;
+                square |= u64::from(byte) << (8 * column);
+            }
+            let rows = square_of_columns::<BITS, MOST_FIRST>(square).to_le_bytes();
+            for (row, byte) in rows.into_iter().enumerate().take(strip.rows - first).take(in_byte) {
+                let to = destination.wrapping_add((first + row).wrapping_mul(strip.row_stride));
+                // SAFETY: a byte of one of the rows.
+                unsafe { to.wrapping_add(at).write(byte) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squares_are_turned<const BITS: u32, const MOST_FIRST: bool>() {
+        let in_byte = 8 / BITS as usize;
+        let element = |square: u64, row: usize, column: usize| {
+            square >> (8 * row + column * BITS as usize) & (0xff >> (8 - BITS))
+        };
+        for number in 0..200_u64 {
+            let rows = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 64 / BITS);
+            let columns = square_of_rows::<BITS, MOST_FIRST>(rows);
+            for (row, column) in (0..in_byte).flat_map(|i| (0..in_byte).map(move |j| (i, j))) {
+                let at = if MOST_FIRST { in_byte - 1 - column } else { column };
+                assert_eq!(element(columns, column, row), element(rows, row, at), "{BITS} bits");
+            }
+            assert_eq!(square_of_columns::<BITS, MOST_FIRST>(columns), rows, "{BITS} bits");
+        }
+    }
+
+    #[test]
+    fn each_element_of_a_square_comes_where_its_column_and_row_say() {
+        squares_are_turned::<1, false>();
+        squares_are_turned::<1, true>();
+        squares_are_turned::<2, false>();
+        squares_are_turned::<2, true>();
+        squares_are_turned::<4, false>();
+        squares_are_turned::<4, true>();
+    }
+}

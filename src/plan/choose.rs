@@ -16,6 +16,8 @@
 //! sides are interleaved as well, if they fill bytes. Other elements that
 //! begin within a byte on both sides are moved **bit by bit**.
 
+use std::ops::Range;
+
 use relayout_kernels::{
     BlockOp, Runs, Strip, Tier, has_dense_words, has_pixels, is_of_runs, joins_both_loops, kernel,
 };
@@ -405,7 +407,11 @@ pub(super) fn paddings(
     elements: &Elements,
 ) -> Option<Vec<Leaf>> {
     let apart = pieces_of_padding(loops, inner, destination, (bits, elements.fill))?;
-    let Some(under) = fill_under(loops, inner, destination, (bits, elements.fill)) else {
+    // What is streamed is made whole first.
+    if elements.stores.of_runs() {
+        return Some(apart);
+    }
+    let Some(under) = runs_under(loops, inner, destination, (bits, elements.fill)) else {
         return Some(apart);
     };
     let [cost_apart, cost_under] = [&apart, &under].map(|fills| cost(fills, elements.stores));
@@ -434,7 +440,7 @@ fn pieces_of_padding(
 
 /// The same, and the elements between it, in runs as long as there are: what is written over them comes behind. `None` where
 /// no run has both.
-fn fill_under(
+fn runs_under(
     loops: &[Loop],
     inner: &[Loop],
     destination: u64,
@@ -458,12 +464,29 @@ fn fill_under(
     Some(leaves)
 }
 
+/// The kernel that fills these bytes, before all that is written over them.
+pub(super) fn fill_under(bytes: Range<u64>, fill: u8) -> Option<Leaf> {
+    let run = Loop::new((bytes.end - bytes.start).checked_mul(8)?, 0, 1);
+    let nest = Nest { source: 0, destination: bytes.start.checked_mul(8)?, loops: vec![run] };
+    Some(Leaf { is_under: true, ..padding(nest, 1, fill)? })
+}
+
 /// So many blocks are visited in one call at most, where their order is told.
 const BLOCKS_OF_CALL: usize = 128;
 /// And so many of each line.
 const BLOCKS_OF_LINE: usize = 64;
 
 impl Leaf {
+    /// Whether it fills so many bytes, all that there are, before anything else is written.
+    pub(super) fn fills_under(&self, bytes: u64) -> bool {
+        let Strip { lines, blocks, columns, .. } = self.strip;
+        self.is_under
+            && self.destination == 0
+            && self.loops.is_empty()
+            && (self.op, lines, blocks) == (BlockOp::Fill, 1, 1)
+            && u64::try_from(columns) == Ok(bytes)
+    }
+
     /// How much scratch memory it works on.
     pub(super) fn scratch_bytes(&self) -> usize {
         match &self.hop {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::slice;
 
 use super::choose::{self, Elements, Leaf, Room};
 use super::cost::{self, cost};
@@ -52,13 +53,18 @@ impl Part {
         self.kind == Kind::Data
     }
 
+    /// The bits of what it has, elements being so wide.
+    fn width(&self, elements: u64) -> u64 {
+        match self.kind {
+            Kind::Data => elements,
+            Kind::Padding { bits } => bits,
+        }
+    }
+
     /// Whether none of its elements, so wide, lies across a place that is a multiple of
     /// `step` from `start` on. All in bits.
     fn is_whole_between(&self, start: u64, step: u64, width: u64) -> bool {
-        let width = match self.kind {
-            Kind::Data => width,
-            Kind::Padding { bits } => bits,
-        };
+        let width = self.width(width);
         let mut end = (self.nest.destination - start) % step + width;
         for l in self.nest.loops.iter().filter(|l| l.full > 1) {
             if l.destination >= step {
@@ -97,6 +103,9 @@ pub(super) struct Piece {
 /// Of more parts than this, none is made in two passes, nor joined with another one that ends it: that takes some
 /// microseconds for each.
 const FEW_PARTS: usize = 24;
+
+/// Where lines are streamed, pieces of padding of so many bytes are filled one by one.
+const LEAST_PIECE: usize = 16;
 
 /// More parts than this a piece does not have.
 const MAX_PARTS: usize = 4 * region::MAX_REGIONS;
@@ -176,7 +185,8 @@ impl Recipe {
     /// The program for all of it. `None` where a number does not fit.
     pub(super) fn program(&self) -> Option<Program> {
         let stores = self.options.stores;
-        self.assemble(self.leaves(&self.parts, stores)?, stores, self.source, self.destination)
+        let leaves = self.leaves(&self.parts, stores, self.destination.bytes)?;
+        self.assemble(leaves, stores, self.source, self.destination)
     }
 
     /// The parts that are in a range of the destination, in bytes. `None` where an
@@ -194,7 +204,7 @@ impl Recipe {
     /// work. `None` where a number does not fit.
     pub(super) fn piece(&self, parts: &[Part], range: &Range<u64>, threads: u64) -> Option<Piece> {
         let stores = self.options.stores.shared_by(threads);
-        let mut leaves = self.leaves(parts, stores)?;
+        let mut leaves = self.leaves(parts, stores, range.end - range.start)?;
         let mut source: Option<Range<i128>> = None;
         for leaf in &leaves {
             let (reads, _) = program::reach(leaf)?;
@@ -246,54 +256,70 @@ impl Recipe {
         cuts
     }
 
-    fn leaves(&self, parts: &[Part], stores: Stores) -> Option<Vec<Leaf>> {
+    /// The kernels of parts of a range of the destination, which has so many bytes.
+    fn leaves(&self, parts: &[Part], stores: Stores, bytes: u64) -> Option<Vec<Leaf>> {
         let Elements { source_bits, destination_bits, .. } = self.elements;
+        let (data, padding): (Vec<&Part>, Vec<&Part>) =
+            parts.iter().partition(|part| part.is_data());
         // What goes on is one: not before parts are cut, which they are where tiles end.
-        let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
-        for part in parts {
-            let mut part = part.clone();
-            while let Some(before) = joined.pop_if(|before| before.is_data() && part.is_data()) {
-                match before.nest.followed_by(&part.nest, [source_bits, destination_bits]) {
-                    Some(both) => part.nest = both,
+        let mut joined: Vec<Nest> = Vec::with_capacity(data.len());
+        for part in data {
+            let mut nest = part.nest.clone();
+            while let Some(before) = joined.pop() {
+                match before.followed_by(&nest, [source_bits, destination_bits]) {
+                    Some(both) => nest = both,
                     None => {
                         joined.push(before);
                         break;
                     }
                 }
             }
-            joined.push(part);
+            joined.push(nest);
         }
-        let elements = Elements {
-            alone: joined.len() == 1,
-            are_few: joined.len() <= FEW_PARTS,
-            stores,
-            ..self.elements
+        let count = joined.len() + padding.len();
+        let elements =
+            Elements { alone: count == 1, are_few: count <= FEW_PARTS, stores, ..self.elements };
+        let mut leaves = self.data(joined, &elements)?;
+        leaves.extend(paddings(&padding, &elements, || self.are_all_of(parts, bytes))?);
+        Some(leaves)
+    }
+
+    /// Whether parts, none of which has what another one has, are all of so many bytes.
+    fn are_all_of(&self, parts: &[Part], bytes: u64) -> bool {
+        let bits = |part: &Part| {
+            let width = part.width(self.elements.destination_bits.into());
+            let mut counts = part.nest.loops.iter().map(|l| u128::from(l.full));
+            counts.try_fold(u128::from(width), u128::checked_mul)
         };
+        let all = parts.iter().try_fold(0_u128, |sum, part| sum.checked_add(bits(part)?));
+        all == Some(8 * u128::from(bytes))
+    }
+
+    /// The kernels of nests of elements.
+    fn data(&self, nests: Vec<Nest>, elements: &Elements) -> Option<Vec<Leaf>> {
+        let stores = elements.stores;
         if !elements.are_few || self.staged_host.is_none() {
-            return leaves_of(joined, &elements, self.order, self.conversions);
+            return leaves_of(nests, elements, self.order, self.conversions);
         }
-        let leaves = leaves_of(joined.clone(), &elements, self.order, self.conversions)?;
+        let leaves = leaves_of(nests.clone(), elements, self.order, self.conversions)?;
         let are_direct = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier));
-        if are_direct || !cost::is_slow(&leaves, &elements) {
+        if are_direct || !cost::is_slow(&leaves, elements) {
             return Some(leaves);
         }
-        let Some((of_slabs, slabs)) = self.slabs(&joined, &elements) else { return Some(leaves) };
-        let most = ways::most_in_order(self.conversions.ways(), &elements, &leaves);
+        let Some((of_slabs, slabs)) = self.slabs(&nests, elements) else { return Some(leaves) };
+        let most = ways::most_in_order(self.conversions.ways(), elements, &leaves);
         Some(if Some(of_slabs) < most { slabs } else { leaves })
     }
 
-    /// The kernels of parts with a host array that is not as kernels know it, a slab of it at a time, and what they cost.
-    fn slabs(&self, parts: &[Part], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
+    /// The kernels of nests with a host array that is not as kernels know it, a slab of it at a time, and what they cost.
+    fn slabs(&self, nests: &[Nest], elements: &Elements) -> Option<(u64, Vec<Leaf>)> {
         let side = self.staged_host?;
-        let data = parts.iter().filter(|part| part.is_data());
-        let nests: Vec<Nest> = data.map(|part| part.nest.clone()).collect();
         let kernels = |nests: Vec<Nest>, elements: &Elements| {
-            let parts = nests.into_iter().map(|nest| Part { nest, kind: Kind::Data }).collect();
             let elements = Elements { passes: Room::Near, ..*elements };
-            leaves_of(parts, &elements, MostFirst::default(), Conversions::default())
+            leaves_of(nests, &elements, MostFirst::default(), Conversions::default())
         };
         let of = |ways, room, tenths: u64| {
-            let leaves = slabs::leaves(&nests, elements, ways, room, kernels)?;
+            let leaves = slabs::leaves(nests, elements, ways, room, kernels)?;
             let short_runs = cost::parts_of_passes(side.other(), &leaves)?;
             let cost = cost(&leaves, elements.stores)?.checked_add(short_runs)?;
             Some((cost.checked_mul(tenths)? / 10, short_runs, leaves))
@@ -311,12 +337,7 @@ impl Recipe {
             Ways::of_packed(side, elements, self.order)
         };
         let all = all.into_iter().filter_map(of_ways);
-        let (cost, _, mut leaves) = all.min_by_key(|(cost, ..)| *cost)?;
-        for part in parts {
-            if let Kind::Padding { bits } = part.kind {
-                leaves.push(choose::padding(part.nest.clone(), bits, elements.fill)?);
-            }
-        }
+        let (cost, _, leaves) = all.min_by_key(|(cost, ..)| *cost)?;
         Some((cost, leaves))
     }
 
@@ -334,7 +355,8 @@ impl Recipe {
         let written = leaves
             .iter()
             .try_fold(0_u128, |sum, leaf| sum.checked_add(program::written_bytes(leaf)?));
-        let writes_all = written == Some(destination.bytes.into());
+        let writes_all = written == Some(destination.bytes.into())
+            || leaves.iter().any(|leaf| leaf.fills_under(destination.bytes));
         let (nodes, streams) = program::program(leaves, stores, source.bytes, destination.bytes)?;
         let order = self.order;
         let nodes = nodes.into_boxed_slice();
@@ -342,20 +364,47 @@ impl Recipe {
     }
 }
 
-/// The kernels of parts.
+/// The kernels of padding; of many small pieces all from the first to the last, before all else, if there is nothing but what
+/// is written between them.
+fn paddings(
+    parts: &[&Part],
+    elements: &Elements,
+    is_all_written: impl Fn() -> bool,
+) -> Option<Vec<Leaf>> {
+    let (mut leaves, mut under): (Vec<Leaf>, Option<Range<u64>>) = (Vec::new(), None);
+    for part in parts {
+        let Kind::Padding { bits } = part.kind else { continue };
+        let leaf = choose::padding(part.nest.clone(), bits, elements.fill)?;
+        let (_, range) = program::reach(&leaf)?;
+        let range = u64::try_from(range.start).ok()?..u64::try_from(range.end).ok()?;
+        let run = choose::fill_under(range.clone(), elements.fill)?;
+        let [pieces, whole] =
+            [&leaf, &run].map(|leaf| cost(slice::from_ref(leaf), elements.stores));
+        let is_worth_it = !elements.stores.of_runs() || leaf.strip.columns < LEAST_PIECE;
+        if is_worth_it && whole? < pieces? / 2 && is_all_written() {
+            let so_far = under.get_or_insert(range.clone());
+            *so_far = so_far.start.min(range.start)..so_far.end.max(range.end);
+        } else {
+            leaves.push(leaf);
+        }
+    }
+    if let Some(range) = under {
+        leaves.push(choose::fill_under(range, elements.fill)?);
+    }
+    Some(leaves)
+}
+
+/// The kernels of nests of elements.
 fn leaves_of(
-    parts: Vec<Part>,
+    nests: Vec<Nest>,
     elements: &Elements,
     order: MostFirst,
     conversions: Conversions,
 ) -> Option<Vec<Leaf>> {
     let mut leaves = Vec::new();
-    let mut rest = VecDeque::from(parts);
-    while let Some(Part { nest, kind }) = rest.pop_front() {
-        if let Kind::Padding { bits } = kind {
-            leaves.push(choose::padding(nest, bits, elements.fill)?);
-        } else if let Some(found) = words_of_columns(&nest, &mut rest, elements, order, conversions)
-        {
+    let mut rest = VecDeque::from(nests);
+    while let Some(nest) = rest.pop_front() {
+        if let Some(found) = words_of_columns(&nest, &mut rest, elements, order, conversions) {
             leaves.extend(found);
         } else {
             leaves.extend(ways::data(nest, elements, order, conversions)?);
@@ -371,7 +420,7 @@ fn leaves_of(
 /// rest of each row, which is taken then.
 fn words_of_columns(
     nest: &Nest,
-    parts: &mut VecDeque<Part>,
+    nests: &mut VecDeque<Nest>,
     elements: &Elements,
     order: MostFirst,
     conversions: Conversions,
@@ -382,11 +431,10 @@ fn words_of_columns(
     let leaves = |whole: Option<&Nest>, rest: &Nest| {
         ways::words_of_columns(whole, rest, elements, order, conversions)
     };
-    let of_part = |part: &Part| part.is_data().then(|| leaves(Some(nest), &part.nest))?;
     if let Some((i, leaves)) =
-        parts.iter().enumerate().find_map(|(i, part)| Some((i, of_part(part)?)))
+        nests.iter().enumerate().find_map(|(i, rest)| Some((i, leaves(Some(nest), rest)?)))
     {
-        parts.remove(i);
+        nests.remove(i);
         return Some(leaves);
     }
     leaves(None, nest)
@@ -395,10 +443,7 @@ fn words_of_columns(
 /// The parts of a part that are in a range of the destination, in bits. `None` where
 /// an element is across an end of it, or they are too many.
 fn cut(part: &Part, range: &Range<u128>, element_bits: u64, parts: &mut Vec<Part>) -> Option<()> {
-    let bits = match part.kind {
-        Kind::Data => element_bits,
-        Kind::Padding { bits } => bits,
-    };
+    let bits = part.width(element_bits);
     let mut nest = part.nest.clone();
     nest.loops.retain(|l| l.full > 1);
     nest.loops.sort_by_key(|l| std::cmp::Reverse(l.destination));
