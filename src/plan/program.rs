@@ -14,7 +14,7 @@ use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
-use super::tails::{share_loops, take_tail};
+use super::tails::{join_fills, share_loops, take_tail};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
@@ -69,6 +69,7 @@ pub(super) fn program(
         }
     }
     leaves.sort_by_key(|leaf| leaf.destination);
+    join_fills(&mut leaves);
     for i in 1..leaves.len() {
         if let [.., before, leaf] = &mut leaves[..=i] {
             share_loops(before, leaf, stores);
@@ -375,6 +376,9 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             nodes.push(Node::Call(Call { source, destination, op, strip, order, run, stages }));
             continue;
         };
+        if stores.are_in_l3() {
+            rest.iter_mut().for_each(|leaf| share_loop(leaf, &first, around));
+        }
         let (same, others): (Vec<Leaf>, Vec<Leaf>) =
             rest.into_iter().partition(|leaf| goes_along(leaf, &first, around, by_source));
         rest = others;
@@ -448,6 +452,23 @@ fn goes_along(leaf: &Leaf, first: &Leaf, around: Loop, by_source: bool) -> bool 
     let distance = |a: u64, b: u64| a.wrapping_sub(b).cast_signed().unsigned_abs();
     let is_near = distance(leaf.source, first.source) < distance(around.source, 0);
     follows || is_near && !is_padding(leaf)
+}
+
+/// Makes two loops of one of padding, if one of these can be `around` both: lines are in the near caches still then, parts of
+/// which have been written.
+fn share_loop(padding: &mut Leaf, first: &Leaf, around: Loop) {
+    let gap = padding.destination.checked_sub(first.destination);
+    let Some(&Loop { extent, destination, .. }) = padding.loops.first() else { return };
+    let times = around.destination.checked_div(destination).unwrap_or(0);
+    if is_padding(padding)
+        && gap.is_some_and(|gap| gap < around.destination)
+        && times > 1
+        && times.checked_mul(destination) == Some(around.destination)
+        && times.checked_mul(around.extent) == Some(extent)
+    {
+        padding.loops[0] = Loop::new(times, 0, destination);
+        padding.loops.insert(0, Loop::new(around.extent, 0, around.destination));
+    }
 }
 
 /// Which loop of a leaf has the steps of `around`.

@@ -141,6 +141,37 @@ fn mirrored(leaf: &Leaf) -> Leaf {
     }
 }
 
+/// Makes one of fills that follow each other, of leaves that are sorted by where they begin.
+pub(super) fn join_fills(leaves: &mut Vec<Leaf>) {
+    let mut i = 0;
+    while i < leaves.len() {
+        let end = end_of_run(&leaves[i]);
+        let near = leaves[i + 1..].iter().take_while(|leaf| leaf.destination <= end);
+        let behind = near.into_iter().position(|leaf| is_behind(leaf, &leaves[i]));
+        if let Some(behind) = behind {
+            let columns = leaves.remove(i + 1 + behind).strip.columns;
+            leaves[i].strip.columns += columns;
+        } else {
+            i += 1;
+        }
+    }
+}
+
+/// Where the first run of a fill ends.
+fn end_of_run(leaf: &Leaf) -> u64 {
+    leaf.destination.wrapping_add(bits(1, leaf.strip.columns))
+}
+
+/// Whether a fill goes on where another one ends, each time.
+fn is_behind(leaf: &Leaf, before: &Leaf) -> bool {
+    let strip = Strip { columns: before.strip.columns, ..leaf.strip };
+    (leaf.op, before.op) == (BlockOp::Fill, BlockOp::Fill)
+        && leaf.destination == end_of_run(before)
+        && leaf.loops == before.loops
+        && leaf.is_under == before.is_under
+        && strip == before.strip
+}
+
 /// Where the blocks of a leaf are the tails of the lines of the one before it, if only these had
 /// other loops around them: gives them these.
 pub(super) fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
