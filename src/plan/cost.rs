@@ -57,8 +57,9 @@ const RUN: u64 = 250;
 /// An element that is moved alone, and one of such as share few sets of L1.
 const ELEMENT: u64 = 400;
 const CROWDED_ELEMENT: u64 = 2_000;
-/// A word of a matrix that is narrower than a vector.
+/// A word of a matrix that is narrower than a vector, and one of such as share few sets of L1.
 const WORD: u64 = 400;
+const CROWDED_WORD: u64 = 3_000;
 /// Rows or columns that are multiples of so many bytes apart fall into few sets of L1,
 /// of which a square of bytes has the most. Blocks of such columns are made apart; such rows drive
 /// each other out before they are read.
@@ -293,7 +294,7 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         let is_part_of_lines = columns < rows && columns.checked_mul(width)? < LINE;
         let fetches = if !(stays && is_part_of_lines && has_crowded_rows) {
             1
-        } else if goes_on_within_lines(leaf) {
+        } else if goes_on_within(Side::Source, leaf) {
             8
         } else {
             4
@@ -306,7 +307,14 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
         if longer.checked_mul(width)? < SHORTEST {
             return moved.checked_mul(20);
         }
-        let words = wide(strip.rows.max(strip.columns))?.checked_mul(WORD)?;
+        // Parts of lines that drive each other out of L1, to which others are added later.
+        let comes_again = if rows < columns {
+            has_crowded_columns && goes_on_within(Side::Destination, leaf)
+        } else {
+            has_crowded_rows && goes_on_within(Side::Source, leaf)
+        };
+        let word = if stays && comes_again { CROWDED_WORD } else { WORD };
+        let words = wide(strip.rows.max(strip.columns))?.checked_mul(word)?;
         return moved.checked_add(words);
     }
     // Squares of lines, or of less; the last ones end where the matrix does, over those before.
@@ -344,14 +352,17 @@ fn transposed(leaf: &Leaf, bits: u32, moved: u64, stores: Stores) -> Option<u64>
     Some(moved.checked_mul(quarters)? / 4)
 }
 
-/// Whether what comes next of a source, or some time later, has a part of the lines of what was before.
-fn goes_on_within_lines(leaf: &Leaf) -> bool {
+/// Whether what comes next of a side, or some time later, has a part of the lines of what was before.
+fn goes_on_within(side: Side, leaf: &Leaf) -> bool {
     let strip = &leaf.strip;
     let is_within = |step: u64| step.cast_signed().unsigned_abs() < LINE_BITS;
-    let in_strip = [(strip.blocks, strip.source_step), (strip.lines, strip.source_line)];
-    let in_strip = in_strip.into_iter().filter(|&(count, _)| count > 1);
-    in_strip.map(|(_, step)| step.cast_signed().unsigned_abs()).any(|step| step < LINE)
-        || leaf.loops.iter().any(|l| is_within(l.source))
+    let steps =
+        [(strip.source_step, strip.destination_step), (strip.source_line, strip.destination_line)];
+    let counts = [strip.blocks, strip.lines];
+    let mut in_strip = counts.into_iter().zip(steps).filter(|&(count, _)| count > 1);
+    in_strip.any(|(_, (source, destination))| {
+        side.of(source, destination).cast_signed().unsigned_abs() < LINE
+    }) || leaf.loops.iter().any(|l| is_within(side.stride(l)))
 }
 
 /// Whether rows or columns of elements of so many bytes that are so far apart share few sets of L1.

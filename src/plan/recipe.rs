@@ -279,9 +279,8 @@ impl Recipe {
         let count = joined.len() + padding.len();
         let elements =
             Elements { alone: count == 1, are_few: count <= FEW_PARTS, stores, ..self.elements };
-        let mut leaves = self.data(joined, &elements)?;
-        leaves.extend(paddings(&padding, &elements, || self.are_all_of(parts, bytes))?);
-        Some(leaves)
+        let padding = paddings(&padding, &elements, || self.are_all_of(parts, bytes))?;
+        self.with_padding(joined, padding, &elements)
     }
 
     /// Whether parts, none of which has what another one has, are all of so many bytes.
@@ -295,19 +294,26 @@ impl Recipe {
         all == Some(8 * u128::from(bytes))
     }
 
-    /// The kernels of nests of elements.
-    fn data(&self, nests: Vec<Nest>, elements: &Elements) -> Option<Vec<Leaf>> {
+    /// The kernels of nests of elements, and those of padding.
+    fn with_padding(
+        &self,
+        nests: Vec<Nest>,
+        padding: Vec<Leaf>,
+        elements: &Elements,
+    ) -> Option<Vec<Leaf>> {
         let stores = elements.stores;
+        let mut leaves = leaves_of(nests.clone(), elements, self.order, self.conversions)?;
+        leaves.extend(padding.iter().cloned());
         if !elements.are_few || self.staged_host.is_none() {
-            return leaves_of(nests, elements, self.order, self.conversions);
+            return Some(leaves);
         }
-        let leaves = leaves_of(nests.clone(), elements, self.order, self.conversions)?;
         let are_direct = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier));
         if are_direct || !cost::is_slow(&leaves, elements) {
             return Some(leaves);
         }
-        let Some((of_slabs, slabs)) = self.slabs(&nests, elements) else { return Some(leaves) };
+        let Some((of_slabs, mut slabs)) = self.slabs(&nests, elements) else { return Some(leaves) };
         let most = ways::most_in_order(self.conversions.ways(), elements, &leaves);
+        slabs.extend(padding);
         Some(if Some(of_slabs) < most { slabs } else { leaves })
     }
 
