@@ -83,11 +83,19 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
         BlockOp::Bits { .. } | BlockOp::FillBits => elements.checked_mul(3_000)?,
         BlockOp::CopyBits { .. } => (elements / 8).checked_mul(BYTE)?.checked_add(ENDS)?,
         BlockOp::Strided { bits } if strip.is_reversed_run(op) => bytes(bits)?.checked_mul(2)?,
-        BlockOp::Strided { .. } => {
-            let are_crowded = strip.columns > ROOM
-                && [strip.row_stride, strip.column_stride]
-                    .iter()
-                    .any(|n| n.is_multiple_of(CROWDED_BYTES));
+        BlockOp::Strided { bits } => {
+            let (source, destination) = (strip.row_stride, strip.column_stride);
+            let have_few_sets = strip.columns > ROOM
+                && (source.is_multiple_of(CROWDED_BYTES)
+                    || destination.is_multiple_of(CROWDED_BYTES));
+            // There is room for so many lines that are so far apart. What is read waits less for others, and what is wide has
+            // several elements in a line that is nearer.
+            let room = ROOM * (CROWDED_BYTES >> destination.trailing_zeros().min(11));
+            let have_no_room = bits < u32::BITS
+                && destination > 0
+                && destination.is_multiple_of(LINE)
+                && strip.columns > room;
+            let are_crowded = have_few_sets || have_no_room;
             elements.checked_mul(if are_crowded { CROWDED_ELEMENT } else { ELEMENT })?
         }
         BlockOp::Squeeze { .. } | BlockOp::Unsqueeze { .. } => {
