@@ -616,6 +616,50 @@ fn words_with_padding() {
     }
 }
 
+/// Many small pieces of padding, a few bytes of each word, are filled as one before the elements between them are written.
+#[test]
+fn small_pieces_of_padding() {
+    for (from, to) in [
+        ("pred[70,300]{1,0:T(32,128)(32,1)E(1)}", "pred[70,300]{1,0:T(8,128)(32,1)E(1)}"),
+        ("pred[90,129]{0,1:T(8,128)(32,1)E(1)}", "pred[90,129]{1,0:T(16,128)(32,1)E(1)}"),
+        ("pred[70,300]{0,1:T(64,128)(32,1)E(1)}", "pred[70,300]{1,0:T(8,128)(32,1)E(1)}"),
+        ("u2[60,300]{1,0:T(16,128)(16,1)E(2)}", "u2[60,300]{0,1:T(8,128)(16,1)E(2)}"),
+        ("s8[40,300,1,1,2]{4,3,2,1,0}", "s8[40,300,1,1,2]{1,4,0,2,3:T(4,128)(4,1)}"),
+        ("pred[104,100,7]{2,1,0}", "pred[104,100,7]{0,2,1:T(128,128)(32,1)E(1)}"),
+        ("s4[10,25,16,2,5]{4,3,2,1,0}", "s4[10,25,16,2,5]{0,3,4,1,2:T(16,128)(8,1)E(4)}"),
+    ] {
+        let case = Case::new(&shape(from), &shape(to));
+        case.check_all();
+        let plan = PlanBuilder::new().between(&case.from, &case.to).unwrap();
+        check_chunks(&plan, &case, case.expected.len() as u64 / 5 + 1);
+        check_padding(&case, Padding::Keep);
+        check_padding(&case, Padding::Byte(0x5a));
+        let explanation = plan.explain();
+        let are_small = |part: &Part| {
+            let times: u64 = part.loops.iter().map(|l| l.extent).product();
+            let pieces = times * part.lines.extent * part.blocks.extent;
+            part.op == BlockOp::Fill && part.columns < 4 && pieces > 300
+        };
+        assert!(!explanation.parts.iter().any(are_small), "{explanation}");
+    }
+}
+
+/// Of a tile of words, rows are as long as those of elements: not a few columns of all rows.
+#[test]
+fn rows_of_words_are_turned_in_long_pieces() {
+    for text in
+        ["pred[224,256,9]{0,2,1:T(16,128)(32,1)E(1)}", "pred[96,1851]{0,1:T(16,128)(32,1)E(1)}"]
+    {
+        let shape = shape(text);
+        for plan in [Plan::pack(&shape).unwrap(), Plan::unpack(&shape).unwrap()] {
+            let explanation = plan.explain();
+            let squeezes = |part: &&Part| part.kernel.contains("squeeze") && part.blocks.extent > 1;
+            let mut pieces = explanation.parts.iter().filter(squeezes);
+            assert!(pieces.all(|part| part.columns >= 64), "{explanation}");
+        }
+    }
+}
+
 /// Words with padding beside a dimension of one element, whose step in the array is that of another dimension's elements:
 /// they are not the words that this one has.
 #[test]
@@ -691,7 +735,9 @@ fn words_in_one_pass() {
         }
         let hops = [Plan::pack(&shape), Plan::unpack(&shape)].map(|p| p.unwrap().explain().hops);
         if Tier::best().name() == "avx512" {
-            assert_eq!(hops, [1, 1], "{text}");
+            // Two bytes of each of many lines that share few sets of L1 are read in another pass.
+            let unpacked = if text == "bf16[130,20,66]{0,1,2:T(8,128)(2,1)}" { 2 } else { 1 };
+            assert_eq!(hops, [1, unpacked], "{text}");
         }
         let (host, image) = (shape.in_host_layout(), &shape);
         for (from, to) in [(&host, image), (image, &host)] {

@@ -481,6 +481,24 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_lines_that_drive_each_other_out_of_l1_are_not_written_one_by_one() {
+        // Two bytes of each of 128 lines that are 1 KiB apart, three bytes of each of 664 that are 12 KiB apart.
+        for (from, to, slow) in [
+            (
+                "bf16[1,1,1,2048,155]{3,2,0,1,4:T(4,128)(2,1)}",
+                "bf16[1,1,1,2048,155]{4,2,0,1,3:T(2,128)(2,1)}",
+                "strided16",
+            ),
+            ("u8[12,12,3,664]{3,2,1,0}", "u8[12,12,3,664]{1,2,0,3:T(8,128)(4,1)}", "transpose8"),
+        ] {
+            let [from, to] = [from, to].map(|text| text.parse::<Shape>().unwrap());
+            let plan = PlanBuilder::new().streaming(false).between(&from, &to).unwrap();
+            let explanation = plan.explain().to_string();
+            assert!(!explanation.contains(slow), "{explanation}");
+        }
+    }
+
+    #[test]
     fn what_no_number_holds_has_no_estimate() {
         let mut made = 0;
         for (bits, columns) in (40..62).flat_map(|bits| [2, 3, 4, 8, 12].map(|n| (bits, n))) {

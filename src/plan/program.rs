@@ -60,6 +60,7 @@ pub(super) fn program(
     source_bytes: u64,
     destination_bytes: u64,
 ) -> Option<(Vec<Node>, bool)> {
+    let mut filled: Vec<(Range<i128>, u8)> = Vec::new();
     for leaf in &leaves {
         let (source, destination) = reach(leaf)?;
         let is_within =
@@ -67,6 +68,21 @@ pub(super) fn program(
         if !is_within(&source, source_bytes) || !is_within(&destination, destination_bytes) {
             return None;
         }
+        if leaf.is_under && leaf.loops.is_empty() && (leaf.strip.lines, leaf.strip.blocks) == (1, 1)
+        {
+            filled.push((destination, leaf.strip.fill));
+        }
+    }
+    // Padding beside what is written over has been filled with that.
+    let is_filled = |leaf: &Leaf| {
+        let Some((_, bytes)) = reach(leaf) else { return false };
+        let has = |(run, fill): &(Range<i128>, u8)| {
+            run.start <= bytes.start && bytes.end <= run.end && *fill == leaf.strip.fill
+        };
+        is_padding(leaf) && !leaf.is_under && filled.iter().any(has)
+    };
+    if !filled.is_empty() {
+        leaves.retain(|leaf| !is_filled(leaf));
     }
     leaves.sort_by_key(|leaf| leaf.destination);
     join_fills(&mut leaves);
@@ -565,6 +581,73 @@ pub(super) mod tests {
         let beside = calls(vec![leaf(0, &[(7, 80, 640)], 10), padding(80, &[(7, 0, 640)])]);
         let [Node::Loop { count: 7, body, .. }] = &beside[..] else { panic!("{beside:?}") };
         assert_eq!(body.len(), 2, "{beside:?}");
+    }
+
+    #[test]
+    fn what_is_written_over_is_filled_first() {
+        let fill = |destination, columns, is_under| Leaf {
+            op: BlockOp::Fill,
+            is_under,
+            ..leaf(destination, &[], columns)
+        };
+        let data = || leaf(0, &[(7, 80, 640)], 10);
+        let make = |leaves| program(leaves, ORDINARY, 1000, 10_000).unwrap().0;
+        // It begins behind where the data begin, and is first all the same.
+        let nodes = make(vec![data(), fill(80, 480, true)]);
+        assert!(matches!(&nodes[..], [Node::Call(_), Node::Loop { .. }]), "{nodes:?}");
+        let nodes = make(vec![data(), fill(8000, 480, false)]);
+        assert!(matches!(&nodes[..], [Node::Loop { .. }, Node::Call(_)]), "{nodes:?}");
+        // Padding within it needs no other fill, unless with another byte.
+        let other = Leaf { strip: Strip { fill: 1, ..data().strip }, ..fill(160, 4, false) };
+        assert_eq!(make(vec![fill(80, 480, true), fill(160, 4, false)]).len(), 1);
+        assert_eq!(make(vec![fill(80, 480, true), other]).len(), 2);
+        assert_eq!(make(vec![fill(80, 480, true), fill(3920, 11, false)]).len(), 2);
+        // Bytes that are written twice are not counted; what is filled as a whole is.
+        let under = fill(0, 500, true);
+        assert_eq!((written_bytes(&under), written_bytes(&fill(0, 500, false))), (None, Some(500)));
+        assert!(under.fills_under(500) && !under.fills_under(501));
+        assert!(!fill(0, 500, false).fills_under(500) && !fill(8, 500, true).fills_under(500));
+    }
+
+    #[test]
+    fn fills_that_follow_each_other_are_one() {
+        let fill = |destination, loops: &[(u64, u64, u64)], columns| Leaf {
+            op: BlockOp::Fill,
+            ..leaf(destination, loops, columns)
+        };
+        let columns = |leaves: Vec<Leaf>| -> Vec<usize> {
+            let mut leaves = leaves;
+            join_fills(&mut leaves);
+            leaves.iter().map(|leaf| leaf.strip.columns).collect()
+        };
+        let around: &[_] = &[(3, 0, 8000)];
+        let goes_on = vec![fill(0, around, 10), leaf(40, &[], 5), fill(80, around, 20)];
+        assert_eq!(columns(goes_on), [30, 5]);
+        assert_eq!(columns(vec![fill(0, &[], 1), fill(8, &[], 2), fill(24, &[], 3)]), [6]);
+        // Not with a gap, not in other loops, not what is no fill, nor with another byte.
+        assert_eq!(columns(vec![fill(0, around, 10), fill(88, around, 20)]), [10, 20]);
+        assert_eq!(columns(vec![fill(0, around, 10), fill(80, &[(4, 0, 8000)], 20)]), [10, 20]);
+        assert_eq!(columns(vec![fill(0, &[], 10), leaf(80, &[], 20)]), [10, 20]);
+        let mut other = fill(80, &[], 20);
+        other.strip.fill = 1;
+        assert_eq!(columns(vec![fill(0, &[], 10), other]), [10, 20]);
+    }
+
+    #[test]
+    fn padding_is_filled_beside_data_that_only_l3_holds() {
+        let leaves = || {
+            let padding = leaf(80, &[(40, 0, 6400)], 4);
+            vec![leaf(0, &[(4, 80, 64_000)], 10), Leaf { op: BlockOp::Fill, ..padding }]
+        };
+        let make = |both_bytes| {
+            let stores = Stores { both_bytes, all_bytes: both_bytes, ..ORDINARY };
+            program(leaves(), stores, 1000, 100_000).unwrap().0
+        };
+        let beside = make(8 << 20);
+        let [Node::Loop { count: 4, body, .. }] = &beside[..] else { panic!("{beside:?}") };
+        let [Node::Call(_), Node::Call(padding)] = &body[..] else { panic!("{beside:?}") };
+        assert_eq!((padding.strip.blocks, padding.strip.destination_step), (10, 800));
+        assert_eq!(make((8 << 20) - 1).len(), 2);
     }
 
     #[test]

@@ -302,11 +302,12 @@ impl Recipe {
         elements: &Elements,
     ) -> Option<Vec<Leaf>> {
         let stores = elements.stores;
+        if !elements.are_few || self.staged_host.is_none() {
+            let leaves = leaves_of(nests, elements, self.order, self.conversions)?;
+            return Some([leaves, padding].concat());
+        }
         let mut leaves = leaves_of(nests.clone(), elements, self.order, self.conversions)?;
         leaves.extend(padding.iter().cloned());
-        if !elements.are_few || self.staged_host.is_none() {
-            return Some(leaves);
-        }
         let are_direct = leaves.iter().all(|leaf| ways::is_direct(leaf, stores.tier));
         if are_direct || !cost::is_slow(&leaves, elements) {
             return Some(leaves);
