@@ -460,6 +460,9 @@ fn runs_under(
     let data = outer.iter().map(|l| Loop::new(l.extent, 0, l.destination));
     let loops = data.chain(run.iter().copied()).collect();
     let under = padding(Nest { source: 0, destination, loops }, fill.0, fill.1)?;
+    if under.op != BlockOp::Fill {
+        return None;
+    }
     leaves.insert(0, Leaf { is_under: true, ..under });
     Some(leaves)
 }

@@ -68,8 +68,8 @@ pub(super) fn program(
         if !is_within(&source, source_bytes) || !is_within(&destination, destination_bytes) {
             return None;
         }
-        if leaf.is_under && leaf.loops.is_empty() && (leaf.strip.lines, leaf.strip.blocks) == (1, 1)
-        {
+        let is_run = leaf.loops.is_empty() && (leaf.strip.lines, leaf.strip.blocks) == (1, 1);
+        if leaf.is_under && leaf.op == BlockOp::Fill && is_run {
             filled.push((destination, leaf.strip.fill));
         }
     }
