@@ -46,21 +46,34 @@ pub(super) unsafe fn run<V: Vector, const WIDTH: usize>(
     };
     // SAFETY: a line, and no vector is longer.
     let order = unsafe { V::load(order.as_ptr()) };
-    let last = bytes - V::BYTES;
     let mut at = 0;
-    loop {
-        // The last part comes first, too.
-        let from = source.wrapping_add(last - at + V::BYTES - V::REACH);
-        // SAFETY: parts of the vector that ends so far before the end of the run, and within it.
-        let vector = unsafe { V::load_parts(from, V::REACH.wrapping_neg()) };
-        // SAFETY: a vector that ends within the run.
-        unsafe { vector.shuffle(order).store(destination.wrapping_add(at)) };
-        if at == last {
-            return;
-        }
-        // The last one is over the one before.
-        at = last.min(at + V::BYTES);
+    while at + V::BYTES <= bytes {
+        let (from, to) = (source.wrapping_add(bytes - at), destination.wrapping_add(at));
+        // SAFETY: a vector that ends so far before the end of the run, and one from there on.
+        unsafe { part::<V>(from, to, order) };
+        at += V::BYTES;
     }
+    if at < bytes {
+        let (from, to) =
+            (source.wrapping_add(V::BYTES), destination.wrapping_add(bytes - V::BYTES));
+        // SAFETY: the first vector of the run, and the last one, which is over the one before.
+        unsafe { part::<V>(from, to, order) };
+    }
+}
+
+/// Moves a vector that ends at `end`.
+///
+/// # Safety
+///
+/// It can be read, and be written. The CPU has `V`, and `order` is that of its elements.
+#[inline(always)]
+unsafe fn part<V: Vector>(end: *const u8, to: *mut u8, order: V) {
+    // The last part comes first, too.
+    let last = end.wrapping_sub(V::REACH);
+    // SAFETY: by the contract of this function.
+    let vector = unsafe { V::load_parts(last, V::REACH.wrapping_neg()) };
+    // SAFETY: as above.
+    unsafe { vector.shuffle(order).store(to) };
 }
 
 /// The same, some elements at a time as a number.
@@ -70,20 +83,30 @@ pub(super) unsafe fn run<V: Vector, const WIDTH: usize>(
 /// That of [`run`].
 #[inline(always)]
 unsafe fn by_numbers<const WIDTH: usize>(source: *const u8, destination: *mut u8, bytes: usize) {
-    let last = bytes - NUMBER;
     let mut at = 0;
-    loop {
-        let from = source.wrapping_add(last - at).cast::<u64>();
-        // SAFETY: it ends so far before the end of the run, and within it.
-        let number = unsafe { from.read_unaligned() };
-        let to = destination.wrapping_add(at).cast::<u64>();
-        // SAFETY: it ends within the run.
-        unsafe { to.write_unaligned(turned_round::<WIDTH>(number)) };
-        if at == last {
-            return;
-        }
-        at = last.min(at + NUMBER);
+    while at + NUMBER <= bytes {
+        let (from, to) = (source.wrapping_add(bytes - at - NUMBER), destination.wrapping_add(at));
+        // SAFETY: a number that ends so far before the end of the run, and one from there on.
+        unsafe { number::<WIDTH>(from, to) };
+        at += NUMBER;
     }
+    if at < bytes {
+        // SAFETY: the first number of the run, and the last one, which is over the one before.
+        unsafe { number::<WIDTH>(source, destination.wrapping_add(bytes - NUMBER)) };
+    }
+}
+
+/// Moves some elements as a number.
+///
+/// # Safety
+///
+/// It can be read, and be written.
+#[inline(always)]
+unsafe fn number<const WIDTH: usize>(from: *const u8, to: *mut u8) {
+    // SAFETY: by the contract of this function.
+    let number = unsafe { from.cast::<u64>().read_unaligned() };
+    // SAFETY: as above.
+    unsafe { to.cast::<u64>().write_unaligned(turned_round::<WIDTH>(number)) };
 }
 
 /// The elements of `WIDTH` bytes that a number has in memory, the last one first.
