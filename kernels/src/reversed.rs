@@ -2,6 +2,9 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
+use std::slice;
+
 use super::vector::{LINE, Vector};
 
 /// The bytes of a number that [`by_numbers`] turns round.
@@ -36,6 +39,10 @@ pub(super) unsafe fn run<V: Vector, const WIDTH: usize>(
     destination: *mut u8,
     bytes: usize,
 ) {
+    if V::REACH == 0 && WIDTH > 1 {
+        // SAFETY: the same contract.
+        return unsafe { by_elements::<WIDTH>(source, destination, bytes) };
+    }
     if V::REACH == 0 || bytes < V::BYTES {
         // SAFETY: the same contract.
         return unsafe { by_numbers::<WIDTH>(source, destination, bytes) };
@@ -74,6 +81,24 @@ unsafe fn part<V: Vector>(end: *const u8, to: *mut u8, order: V) {
     let vector = unsafe { V::load_parts(last, V::REACH.wrapping_neg()) };
     // SAFETY: as above.
     unsafe { vector.shuffle(order).store(to) };
+}
+
+/// The same, element by element, of which the compiler makes vectors where it knows what the CPU has.
+///
+/// # Safety
+///
+/// That of [`run`].
+#[inline(always)]
+unsafe fn by_elements<const WIDTH: usize>(source: *const u8, destination: *mut u8, bytes: usize) {
+    let count = bytes / WIDTH;
+    // SAFETY: by the contract of this function.
+    let from = unsafe { slice::from_raw_parts(source.cast::<[u8; WIDTH]>(), count) };
+    let to = destination.cast::<MaybeUninit<[u8; WIDTH]>>();
+    // SAFETY: as above; nobody else writes what a kernel writes.
+    let to = unsafe { slice::from_raw_parts_mut(to, count) };
+    for (from, to) in from.iter().rev().zip(to) {
+        to.write(*from);
+    }
 }
 
 /// The same, some elements at a time as a number.
