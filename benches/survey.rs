@@ -208,8 +208,8 @@ fn timed(plan: &Plan, source: &[u8], destination: &mut [u8]) -> [Duration; 2] {
 
 /// Whether there is anything to time, of what is not too large.
 fn is_timed(drawn: &Drawn) -> bool {
-    let plans = drawn.plans(Tier::best()).into_iter().filter_map(|(_, plan)| plan.ok());
-    plans.into_iter().any(|plan| plan.source_bytes().max(plan.destination_bytes()) <= MOST_BYTES)
+    let mut plans = drawn.plans(Tier::best()).into_iter().filter_map(|(_, plan)| plan.ok());
+    plans.any(|plan| plan.source_bytes().max(plan.destination_bytes()) <= MOST_BYTES)
 }
 
 /// What was found of a plan.

@@ -389,7 +389,7 @@ impl<
     #[inline(always)]
     unsafe fn store_short<V: Vector>(strip: &Strip, source: *const u8, destination: *mut u8) {
         let bytes = row_bytes(strip.columns, BITS);
-        if BITS < 8 && packed_rows::squares::<BITS>(strip.rows, bytes) <= FEW_SQUARES_OF_WORDS {
+        if packed_rows::squares::<BITS>(strip.rows, bytes) <= FEW_SQUARES_OF_WORDS {
             for (source, destination) in scalar::blocks(strip, source, destination) {
                 // SAFETY: the words of the block, and its rows.
                 unsafe {

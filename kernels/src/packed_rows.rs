@@ -458,12 +458,16 @@ fn square_turned<const BITS: u32>(mut square: u64) -> u64 {
     square
 }
 
-/// More squares than this are better turned in vectors, as words are made of them, and as they are made of words.
+/// More squares than this are better turned in vectors, where words are made of them.
 pub(super) const FEW_SQUARES: usize = 24;
+/// And so many where they are taken out of words.
 pub(super) const FEW_SQUARES_OF_WORDS: usize = 8;
 
-/// How many squares a block of rows has that have so many bytes each.
+/// How many squares a block of rows has that have so many bytes each: no number of elements that are not below a byte.
 pub(super) fn squares<const BITS: u32>(rows: usize, bytes: usize) -> usize {
+    if BITS >= 8 {
+        return usize::MAX;
+    }
     bytes.saturating_mul(rows.div_ceil(8 / BITS as usize))
 }
 

@@ -414,8 +414,13 @@ pub(super) fn paddings(
     let Some(under) = runs_under(loops, inner, destination, (bits, elements.fill)) else {
         return Some(apart);
     };
-    let [cost_apart, cost_under] = [&apart, &under].map(|fills| cost(fills, elements.stores));
-    Some(if cost_under? < cost_apart? / 2 { under } else { apart })
+    Some(if are_much_quicker(&under, &apart, elements.stores) { under } else { apart })
+}
+
+/// Whether some fills take less than half of the time of others, as far as there is an estimate.
+pub(super) fn are_much_quicker(fills: &[Leaf], others: &[Leaf], stores: Stores) -> bool {
+    let costs = [fills, others].map(|fills| cost(fills, stores));
+    matches!(costs, [Some(cost), Some(other)] if cost < other / 2)
 }
 
 /// The same, each piece by itself.
@@ -482,12 +487,14 @@ const BLOCKS_OF_LINE: usize = 64;
 impl Leaf {
     /// Whether it fills so many bytes, all that there are, before anything else is written.
     pub(super) fn fills_under(&self, bytes: u64) -> bool {
-        let Strip { lines, blocks, columns, .. } = self.strip;
-        self.is_under
-            && self.destination == 0
-            && self.loops.is_empty()
-            && (self.op, lines, blocks) == (BlockOp::Fill, 1, 1)
-            && u64::try_from(columns) == Ok(bytes)
+        let is_all = self.destination == 0 && u64::try_from(self.strip.columns) == Ok(bytes);
+        self.is_under && self.fills_a_run() && is_all
+    }
+
+    /// Whether it fills one run.
+    pub(super) fn fills_a_run(&self) -> bool {
+        let Strip { lines, blocks, .. } = self.strip;
+        (self.op, lines, blocks) == (BlockOp::Fill, 1, 1) && self.loops.is_empty()
     }
 
     /// How much scratch memory it works on.

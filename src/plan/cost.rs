@@ -90,7 +90,8 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
                     || destination.is_multiple_of(CROWDED_BYTES));
             // There is room for so many lines that are so far apart. What is read waits less for others, and what is wide has
             // several elements in a line that is nearer.
-            let room = ROOM * (CROWDED_BYTES >> destination.trailing_zeros().min(11));
+            let sets = destination.trailing_zeros().min(CROWDED_BYTES.trailing_zeros());
+            let room = ROOM * (CROWDED_BYTES >> sets);
             let have_no_room = bits < u32::BITS
                 && destination > 0
                 && destination.is_multiple_of(LINE)

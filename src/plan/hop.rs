@@ -302,8 +302,8 @@ struct Passes {
     destination: u64,
     /// In the order of scratch memory.
     along: Vec<Along>,
+    order_of: Which,
     /// What is contiguous on the side whose order this is, and on the other one.
-    order: Which,
     near: usize,
     beside: usize,
     /// Of words of both sides: how many words of one side have the elements of one of the other.
@@ -424,7 +424,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
-            order: side.other(),
+            order_of: side.other(),
             near: least(&along, side.other())?,
             beside: least(&along, side)?,
             words_of_other: 1,
@@ -479,7 +479,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
-            order: side.other(),
+            order_of: side.other(),
             near: least(&along[1..], side.other()).map_or(0, |i| i + 1),
             beside: 0,
             words_of_other: 1,
@@ -521,7 +521,7 @@ impl Passes {
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
-            order: side,
+            order_of: side,
             near: least(&along, side)?,
             beside: least(&along, side.other())?,
             words_of_other: 1,
@@ -566,7 +566,7 @@ impl Passes {
         Passes {
             source: nest.source,
             destination: nest.destination,
-            order: Which::Source,
+            order_of: Which::Source,
             near: least(&along, Which::Source)?,
             beside: least(&along, Which::Destination)?,
             words_of_other: 1,
@@ -640,7 +640,7 @@ impl Passes {
         Some(Passes {
             source: nest.source,
             destination: nest.destination,
-            order: side,
+            order_of: side,
             near: row.len() - 1,
             beside: least(&all, side.other()).unwrap_or(0),
             words_of_other: 1,
@@ -697,9 +697,9 @@ impl Passes {
         Some(tile)
     }
 
-    /// How many elements, of words, each step of what is near has that are nearer than it on the same side.
+    /// How many elements each step of what is near moves: those of words that lie nearer than it on the same side.
     fn elements_of_near(&self) -> u64 {
-        let order = |l: &Loop| self.order.distance(l);
+        let order = |l: &Loop| self.order_of.distance(l);
         let near = order(&self.along[self.near].all);
         let words = self.along.iter().filter(|a| a.is_word && order(&a.all) < near);
         words.map(|a| a.all.extent).product()

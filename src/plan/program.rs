@@ -68,18 +68,20 @@ pub(super) fn program(
         if !is_within(&source, source_bytes) || !is_within(&destination, destination_bytes) {
             return None;
         }
-        let is_run = leaf.loops.is_empty() && (leaf.strip.lines, leaf.strip.blocks) == (1, 1);
-        if leaf.is_under && leaf.op == BlockOp::Fill && is_run {
+        if leaf.is_under && leaf.fills_a_run() {
             filled.push((destination, leaf.strip.fill));
         }
     }
-    // Padding beside what is written over has been filled with that.
+    // Padding beside what is written over has been filled with that: no data clear it, where the byte is not zero.
     let is_filled = |leaf: &Leaf| {
+        if leaf.is_under || !is_padding(leaf) {
+            return false;
+        }
         let Some((_, bytes)) = reach(leaf) else { return false };
         let has = |(run, fill): &(Range<i128>, u8)| {
             run.start <= bytes.start && bytes.end <= run.end && *fill == leaf.strip.fill
         };
-        is_padding(leaf) && !leaf.is_under && filled.iter().any(has)
+        filled.iter().any(has)
     };
     if !filled.is_empty() {
         leaves.retain(|leaf| !is_filled(leaf));
@@ -393,7 +395,7 @@ fn fuse(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
             continue;
         };
         if stores.are_in_l3() {
-            rest.iter_mut().for_each(|leaf| share_loop(leaf, &first, around));
+            rest.iter_mut().for_each(|leaf| split_to_go_along(leaf, &first, around));
         }
         let (same, others): (Vec<Leaf>, Vec<Leaf>) =
             rest.into_iter().partition(|leaf| goes_along(leaf, &first, around, by_source));
@@ -470,9 +472,9 @@ fn goes_along(leaf: &Leaf, first: &Leaf, around: Loop, by_source: bool) -> bool 
     follows || is_near && !is_padding(leaf)
 }
 
-/// Makes two loops of one of padding, if one of these can be `around` both: lines are in the near caches still then, parts of
-/// which have been written.
-fn share_loop(padding: &mut Leaf, first: &Leaf, around: Loop) {
+/// Makes two loops of the outer one of padding, if it can go along with another leaf then: lines are in the near caches still,
+/// parts of which have been written.
+fn split_to_go_along(padding: &mut Leaf, first: &Leaf, around: Loop) {
     let gap = padding.destination.checked_sub(first.destination);
     let Some(&Loop { extent, destination, .. }) = padding.loops.first() else { return };
     let times = around.destination.checked_div(destination).unwrap_or(0);

@@ -378,25 +378,32 @@ fn paddings(
     elements: &Elements,
     is_all_written: impl Fn() -> bool,
 ) -> Option<Vec<Leaf>> {
-    let (mut leaves, mut under): (Vec<Leaf>, Option<Range<u64>>) = (Vec::new(), None);
+    let fill_under = |range: &Range<u64>| choose::fill_under(range.clone(), elements.fill);
+    let quicker = |run: &Leaf, pieces: &[Leaf]| {
+        choose::are_much_quicker(slice::from_ref(run), pieces, elements.stores)
+    };
+    let (mut leaves, mut small) = (Vec::new(), Vec::new());
+    let mut all: Option<Range<u64>> = None;
     for part in parts {
         let Kind::Padding { bits } = part.kind else { continue };
         let leaf = choose::padding(part.nest.clone(), bits, elements.fill)?;
         let (_, range) = program::reach(&leaf)?;
         let range = u64::try_from(range.start).ok()?..u64::try_from(range.end).ok()?;
-        let run = choose::fill_under(range.clone(), elements.fill)?;
-        let [pieces, whole] =
-            [&leaf, &run].map(|leaf| cost(slice::from_ref(leaf), elements.stores));
-        let is_worth_it = !elements.stores.of_runs() || leaf.strip.columns < LEAST_PIECE;
-        if is_worth_it && whole? < pieces? / 2 && is_all_written() {
-            let so_far = under.get_or_insert(range.clone());
+        let may_be_small = !elements.stores.of_runs() || leaf.strip.columns < LEAST_PIECE;
+        if may_be_small && quicker(&fill_under(&range)?, slice::from_ref(&leaf)) {
+            let so_far = all.get_or_insert(range.clone());
             *so_far = so_far.start.min(range.start)..so_far.end.max(range.end);
+            small.push(leaf);
         } else {
             leaves.push(leaf);
         }
     }
-    if let Some(range) = under {
-        leaves.push(choose::fill_under(range, elements.fill)?);
+    let Some(all) = all else { return Some(leaves) };
+    let run = fill_under(&all)?;
+    if quicker(&run, &small) && is_all_written() {
+        leaves.push(run);
+    } else {
+        leaves.extend(small);
     }
     Some(leaves)
 }

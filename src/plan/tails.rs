@@ -145,9 +145,11 @@ fn mirrored(leaf: &Leaf) -> Leaf {
 pub(super) fn join_fills(leaves: &mut Vec<Leaf>) {
     let mut i = 0;
     while i < leaves.len() {
-        let end = end_of_run(&leaves[i]);
-        let near = leaves[i + 1..].iter().take_while(|leaf| leaf.destination <= end);
-        let behind = near.into_iter().position(|leaf| is_behind(leaf, &leaves[i]));
+        let first = &leaves[i];
+        let near = leaves[i + 1..]
+            .iter()
+            .take_while(|leaf| first.op == BlockOp::Fill && leaf.destination <= end_of_run(first));
+        let behind = near.into_iter().position(|leaf| is_behind(leaf, first));
         if let Some(behind) = behind {
             let columns = leaves.remove(i + 1 + behind).strip.columns;
             leaves[i].strip.columns += columns;

@@ -563,7 +563,7 @@ impl Ways {
     }
 
     /// A nest without the padding that no stage takes to its place, and the kernels which fill that. `None` if they fill
-    /// parts of words, one after the other.
+    /// parts of words, one after the other, and not all before the data.
     fn without_padding<'a>(
         self,
         nest: &'a Nest,
