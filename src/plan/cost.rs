@@ -90,12 +90,15 @@ fn cost_of(leaf: &Leaf, stores: Stores) -> Option<u64> {
                     || destination.is_multiple_of(CROWDED_BYTES));
             // There is room for so many lines that are so far apart. What is read waits less for others, and what is wide has
             // several elements in a line that is nearer.
-            let sets = destination.trailing_zeros().min(CROWDED_BYTES.trailing_zeros());
+            let (lines, apart) = if strip.columns > 1 {
+                (strip.columns, destination)
+            } else {
+                (strip.blocks, strip.destination_step)
+            };
+            let sets = apart.trailing_zeros().min(CROWDED_BYTES.trailing_zeros());
             let room = ROOM * (CROWDED_BYTES >> sets);
-            let have_no_room = bits < u32::BITS
-                && destination > 0
-                && destination.is_multiple_of(LINE)
-                && strip.columns > room;
+            let have_no_room =
+                bits < u32::BITS && apart > 0 && apart.is_multiple_of(LINE) && lines > room;
             let are_crowded = have_few_sets || have_no_room;
             elements.checked_mul(if are_crowded { CROWDED_ELEMENT } else { ELEMENT })?
         }
