@@ -302,6 +302,7 @@ struct Passes {
     destination: u64,
     /// In the order of scratch memory.
     along: Vec<Along>,
+    /// Of which side this is the order.
     order_of: Which,
     /// What is contiguous on the side whose order this is, and on the other one.
     near: usize,
