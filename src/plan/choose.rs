@@ -162,11 +162,7 @@ pub(super) fn copies_of_bits(
     let columns = usize::try_from(run).ok()?;
     let in_bits = |stride: u64| signed(stride.cast_signed());
     let strip = Strip { columns, ..strip_in(in_bits, blocks, lines)? };
-    let (loops, stages) = (extents(loops), Stages::default());
-    leaves.insert(
-        0,
-        Leaf { source, destination, loops, op, strip, stages, hop: None, is_under: false },
-    );
+    leaves.insert(0, Leaf::of_kernel(source, destination, extents(loops), op, strip));
     Some(leaves)
 }
 
@@ -331,18 +327,7 @@ fn leaves(
             return None;
         }
     }
-    let loops = extents(loops);
-    let stages = Stages::default();
-    let leaf = Leaf {
-        source,
-        destination,
-        loops,
-        op: block.op,
-        strip,
-        stages,
-        hop: None,
-        is_under: false,
-    };
+    let leaf = Leaf::of_kernel(source, destination, extents(loops), block.op, strip);
     let stores = elements.stores;
     let is_whole = stores.of_runs_by(leaf.op) && !stores.stores_rows_of(leaf.op, &leaf.strip);
     let parts = if is_whole { vec![leaf] } else { leaf.split()? };
@@ -393,8 +378,7 @@ pub(super) fn rows_of_words(
             ..take_strip(&mut loops, elements.stores.of_runs(), elements)?
         },
     };
-    let (loops, stages) = (extents(loops), Stages::default());
-    Some(Leaf { source, destination, loops, op, strip, stages, hop: None, is_under: false })
+    Some(Leaf::of_kernel(source, destination, extents(loops), op, strip))
 }
 
 /// The kernels that fill the padding behind the elements of these loops, elements of so many
@@ -506,11 +490,22 @@ impl Leaf {
         }
     }
 
+    /// A kernel in its loops, without stages.
+    pub(super) fn of_kernel(
+        source: u64,
+        destination: u64,
+        loops: Vec<Loop>,
+        op: BlockOp,
+        strip: Strip,
+    ) -> Leaf {
+        let stages = Stages::default();
+        Leaf { source, destination, loops, op, strip, stages, hop: None, is_under: false }
+    }
+
     /// Two passes in their loops.
     pub(super) fn of_hop(source: u64, destination: u64, loops: Vec<Loop>, hop: Hop) -> Leaf {
-        let (op, strip, stages) = (BlockOp::Copy, Strip::default(), Stages::default());
-        let hop = Some(Box::new(hop));
-        Leaf { source, destination, loops, op, strip, stages, hop, is_under: false }
+        let leaf = Leaf::of_kernel(source, destination, loops, BlockOp::Copy, Strip::default());
+        Leaf { hop: Some(Box::new(hop)), ..leaf }
     }
 
     /// The same in calls of not too many blocks, where their order is told: one
@@ -573,7 +568,7 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
         let mut strip = strip_of(along, None)?;
         strip.columns = bytes(run)?;
         strip.fill = fill;
-        return Some(fill_leaf(destination, loops, BlockOp::Fill, strip));
+        return Some(Leaf::of_kernel(0, destination, loops, BlockOp::Fill, strip));
     }
     let strip = Strip {
         columns: usize::try_from(run).ok()?,
@@ -581,20 +576,7 @@ pub(super) fn padding(nest: Nest, bits: u64, fill: u8) -> Option<Leaf> {
         fill,
         ..strip_of(None, None)?
     };
-    Some(fill_leaf(destination, loops, BlockOp::FillBits, strip))
-}
-
-fn fill_leaf(destination: u64, loops: Vec<Loop>, op: BlockOp, strip: Strip) -> Leaf {
-    Leaf {
-        source: 0,
-        destination,
-        loops,
-        op,
-        strip,
-        stages: Stages::default(),
-        hop: None,
-        is_under: false,
-    }
+    Some(Leaf::of_kernel(0, destination, loops, BlockOp::FillBits, strip))
 }
 
 /// Takes the loops of a block op out of `loops`, which are canonical.
@@ -1398,18 +1380,7 @@ mod tests {
         };
         let outer = Loop::new(9, 8 << 30, 8 << 30);
         let loops = vec![outer];
-        let stages = Stages::default();
-        let op = BlockOp::Copy;
-        let leaf = Leaf {
-            source: 80,
-            destination: 8,
-            loops,
-            op,
-            strip,
-            stages,
-            hop: None,
-            is_under: false,
-        };
+        let leaf = Leaf::of_kernel(80, 8, loops, BlockOp::Copy, strip);
         // What is visited, in bits: by the loops but the outer one, lines and blocks.
         let visited = |leaf: &Leaf| {
             let mut places = vec![(leaf.source, leaf.destination)];

@@ -528,17 +528,7 @@ pub(super) mod tests {
     ) -> Leaf {
         let strip = Strip { lines: 1, blocks: 1, rows: 1, columns, ..Strip::default() };
         let loops = loops.iter().map(|&(n, s, d)| Loop::new(n, s, d)).collect();
-        let stages = Stages::default();
-        Leaf {
-            source: 0,
-            destination,
-            loops,
-            op: BlockOp::Copy,
-            strip,
-            stages,
-            hop: None,
-            is_under: false,
-        }
+        Leaf::of_kernel(0, destination, loops, BlockOp::Copy, strip)
     }
 
     #[test]
