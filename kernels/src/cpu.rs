@@ -288,6 +288,12 @@ impl Core {
         self == Core::Zen5
     }
 
+    /// Whether rows of elements below a byte that are at multiples of pages are streamed sooner a part of each at a time, as
+    /// measured.
+    pub(crate) fn streams_pages_by_parts(self) -> bool {
+        self == Core::Zen5
+    }
+
     /// Whether L1 has room for what is fetched 8 KiB ahead of rows that are read by turns, as measured.
     pub(crate) fn fetches_far_into_l1(self) -> bool {
         self == Core::Zen5

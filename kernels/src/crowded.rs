@@ -145,7 +145,8 @@ impl Matrix {
         scratch: &mut B::Scratch,
     ) {
         const {
-            assert!(B::ROWS * B::DESTINATION_WIDTH <= LINES_DOWN * LINE, "room for a block");
+            let of_column = B::ROWS * B::DESTINATION_WIDTH;
+            assert!(B::WAYS > 1 || of_column <= LINES_DOWN * LINE, "room for a block");
             assert!(B::COLUMNS <= COLUMNS, "room for their columns");
         }
         let memory = memory.cast::<u8>();

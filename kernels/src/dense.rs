@@ -22,10 +22,14 @@ use super::matrix::Matrix;
 use super::scalar;
 use super::vector::{LINE, SHORTEST, Vector, unrolled, unweave, weave};
 use super::walk::Ahead;
+use super::whole_lines::{Ends, Memory, WholeLines};
 use super::{Place, Run, Strip};
 
 /// The most columns, or rows.
 const MOST: usize = 16;
+
+/// So many bytes of columns are made at a time, where they are streamed.
+const ENOUGH: usize = 2048;
 
 /// The bytes of the widest element that is shuffled.
 const WIDEST: usize = 16;
@@ -53,7 +57,7 @@ pub(super) fn dense<V: Vector, const BITS: u32, const WIDTH: usize, const STREAM
         ($odd:literal, $even:literal) => {
             if const { !is_done($odd * $even, WIDTH) } {
                 return None;
-            } else if STREAM && V::BYTES == LINE {
+            } else if STREAM {
                 V::compiled::<Dense<$odd, $even, BITS, WIDTH, true>>()
             } else {
                 V::compiled::<Dense<$odd, $even, BITS, WIDTH, false>>()
@@ -101,14 +105,13 @@ impl Strip {
 /// for each of these numbers of columns, for which such a file has `Columns`, and `elements` for others.
 macro_rules! instead_by_columns {
     ($algorithm:ident, $strip:ident, $($columns:literal = $odd:literal * $even:literal),+) => {{
-        let streams_lines = STREAM && V::BYTES == LINE;
         if V::REACH == 0 {
             return None;
         }
         if $strip.rows * WIDTH < V::BYTES {
             return Some(shorter::<Self, V>());
         }
-        match ($strip.columns, streams_lines) {
+        match ($strip.columns, STREAM) {
             $(
                 ($columns, true) => Some(
                     V::compiled::<Columns<$algorithm<WAYS, BITS, WIDTH, true>, $odd, $even>>(),
@@ -157,16 +160,62 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
         let Some(matrix) = Matrix::new(strip, WIDTH, 1).dense(strip, WIDTH, V::BYTES) else {
             return;
         };
-        for (source, destination) in scalar::blocks(&matrix.others, source, destination) {
-            if matrix.columns < matrix.rows {
+        let others = &matrix.others;
+        let ways = Ways::<ODD>::of::<V>(WIDTH * EVEN);
+        // SAFETY: the CPU has `V`.
+        let masks = unsafe { ways.masks::<V>() };
+        let mut places = [0; MOST];
+        let places = &mut places[..ODD * EVEN];
+        if matrix.columns < matrix.rows {
+            matrix.column.places(1, 0, places);
+            let ends = Ends::of(others, matrix.rows * WIDTH);
+            let made = Made {
+                matrix: &matrix,
+                ways,
+                masks,
+                places,
+                ahead: Ahead::by_steps(others, 1),
+                ends,
+            };
+            let stream = STREAM && V::BYTES >= LINE / 2 && matrix.has_whole_lines(destination);
+            for (source, destination) in scalar::blocks(others, source, destination) {
                 // SAFETY: one of the matrices.
-                unsafe { Self::few_columns::<V>(&matrix, source, destination) };
-            } else {
-                // SAFETY: as above.
-                unsafe { Self::few_rows::<V>(&matrix, source, destination) };
+                unsafe { Self::few_columns(&made, source, destination, stream) };
             }
+            return;
+        }
+        matrix.row.places(1, 0, places);
+        let step = if others.blocks > 1 { others.source_step } else { 1 };
+        let ends = Ends::of(others, matrix.columns * ODD * EVEN * WIDTH);
+        let made = Made {
+            matrix: &matrix,
+            ways,
+            masks,
+            places,
+            ahead: Ahead::by_steps(others, step),
+            ends,
+        };
+        let mut memory = Memory::uninit();
+        let mut lines = WholeLines::new(&mut memory);
+        for (source, destination) in scalar::blocks(others, source, destination) {
+            // SAFETY: one of the matrices.
+            unsafe { Self::few_rows(&made, source, destination, &mut lines) };
+        }
+        if STREAM {
+            // SAFETY: what was made is of the strip, which can be written.
+            unsafe { lines.finish::<V>() };
         }
     }
+}
+
+/// What is the same for all matrices of a strip, whose few columns or rows begin at these places.
+struct Made<'a, V, const ODD: usize> {
+    matrix: &'a Matrix,
+    ways: &'static Ways<ODD>,
+    masks: [V; ODD],
+    places: &'a [usize],
+    ahead: Ahead,
+    ends: Ends,
 }
 
 impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
@@ -179,29 +228,33 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
 
     /// # Safety
     ///
-    /// A dense matrix of `ODD` times `EVEN` columns, which has rows for a `V`. The CPU has `V`.
+    /// A dense matrix of `ODD` times `EVEN` columns, which has rows for a `V`. The CPU has `V`, and for `stream` it is a line,
+    /// as are its parts of columns.
     #[inline(always)]
-    unsafe fn few_columns<V: Vector>(matrix: &Matrix, source: *const u8, destination: *mut u8) {
-        let ways = Ways::<ODD>::of::<V>(WIDTH * EVEN);
-        // SAFETY: the CPU has `V`.
-        let masks = unsafe { ways.masks::<V>() };
-        let mut columns = [0; MOST];
-        let columns = &mut columns[..ODD * EVEN];
-        matrix.column.places(1, 0, columns);
-        let stream = STREAM && matrix.has_whole_lines(destination);
-        let ahead = Ahead::by_steps(&matrix.others, 1);
+    unsafe fn few_columns<V: Vector>(
+        made: &Made<'_, V, ODD>,
+        source: *const u8,
+        destination: *mut u8,
+        stream: bool,
+    ) {
+        let &Made { matrix, ways, masks, places, ahead, ends } = made;
         let (lanes, row) = (V::BYTES / WIDTH, ODD * EVEN * WIDTH);
+        if stream {
+            for &place in places {
+                ends.fetch_end::<V>(destination.wrapping_add(place));
+            }
+        }
         let mut next = 0;
         while next < matrix.rows {
             // The last ones end where the columns do.
             let first = next.min(matrix.rows - lanes);
             let from = source.wrapping_add(first * row);
             if STREAM && matrix.others.is_far {
-                ahead.fetch_lines::<V>(ODD * EVEN * V::BYTES / LINE, from);
+                ahead.fetch_lines::<V>((ODD * EVEN * V::BYTES).div_ceil(LINE), from);
             }
             // SAFETY: `lanes` rows.
-            let made = unsafe { Self::take_apart(ways, &masks, from) };
-            for (vectors, places) in made.into_iter().zip(columns.as_chunks::<EVEN>().0) {
+            let columns = unsafe { Self::take_apart(ways, &masks, from) };
+            for (vectors, places) in columns.into_iter().zip(places.as_chunks::<EVEN>().0) {
                 for (vector, &place) in vectors.into_iter().zip(places) {
                     let to = destination.wrapping_add(place.wrapping_add(first * WIDTH));
                     let done = (next - first) * WIDTH;
@@ -213,40 +266,64 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
         }
     }
 
+    /// So many columns are made at a time where they are streamed.
+    const fn columns_at_once<V: Vector>() -> usize {
+        let lanes = V::BYTES / WIDTH;
+        (ENOUGH / (ODD * EVEN * WIDTH)).next_multiple_of(lanes)
+    }
+
     /// # Safety
     ///
-    /// A dense matrix of `ODD` times `EVEN` rows, which has columns for a `V`. The CPU has `V`.
+    /// A dense matrix of `ODD` times `EVEN` rows, which has columns for a `V`; what `lines` has can be written. The CPU has
+    /// `V`.
     #[inline(always)]
-    unsafe fn few_rows<V: Vector>(matrix: &Matrix, source: *const u8, destination: *mut u8) {
-        let ways = Ways::<ODD>::of::<V>(WIDTH * EVEN);
-        // SAFETY: the CPU has `V`.
-        let masks = unsafe { ways.masks::<V>() };
-        let mut rows = [0; MOST];
-        let rows = &mut rows[..ODD * EVEN];
-        matrix.row.places(1, 0, rows);
-        let stream = STREAM && destination.addr().is_multiple_of(LINE);
-        let others = &matrix.others;
-        let ahead = Ahead::by_steps(others, if others.blocks > 1 { others.source_step } else { 1 });
+    unsafe fn few_rows<V: Vector>(
+        made: &Made<'_, V, ODD>,
+        source: *const u8,
+        destination: *mut u8,
+        lines: &mut WholeLines,
+    ) {
+        let &Made { matrix, ways, masks, places, ahead, ends } = made;
         let (lanes, column) = (V::BYTES / WIDTH, ODD * EVEN * WIDTH);
+        let at_once = const { Self::columns_at_once::<V>() };
         let mut next = 0;
         while next < matrix.columns {
-            let first = next.min(matrix.columns - lanes);
-            // SAFETY: the CPU has `V`.
-            let mut parts = [[unsafe { V::splat(0) }; EVEN]; ODD];
-            for (part, places) in parts.iter_mut().zip(rows.as_chunks::<EVEN>().0) {
-                for (vector, &place) in part.iter_mut().zip(places) {
-                    let from = source.wrapping_add(place.wrapping_add(first * WIDTH));
-                    if STREAM && others.is_far {
-                        ahead.fetch_lines::<V>(1, from);
-                    }
-                    // SAFETY: `lanes` columns of one row.
-                    *vector = unsafe { V::load(from) };
+            let left = matrix.columns - next;
+            // Of the last ones, there are those of a vector at least.
+            let count = if STREAM && left >= at_once + lanes { at_once } else { left };
+            let mut to = destination.wrapping_add(next * column);
+            if STREAM {
+                if next == 0 && !lines.goes_on(to) {
+                    ends.fetch::<V>(to);
                 }
+                // SAFETY: what was made can be written.
+                to = unsafe { lines.room::<V>(to) };
             }
-            let to = destination.wrapping_add(first * column);
-            // SAFETY: `lanes` columns, where lines begin for streaming.
-            unsafe { Self::put_together(ways, &masks, parts, to, stream && first == next) };
-            next = first + lanes;
+            for at in (0..count).step_by(lanes) {
+                // The last ones end where the columns do.
+                let at = at.min(count - lanes);
+                let mut parts = [[masks[0]; EVEN]; ODD];
+                for (part, places) in parts.iter_mut().zip(places.as_chunks::<EVEN>().0) {
+                    for (vector, &place) in part.iter_mut().zip(places) {
+                        let at = (next + at) * WIDTH;
+                        let from = source.wrapping_add(place.wrapping_add(at));
+                        if STREAM && matrix.others.is_far {
+                            ahead.fetch_vector::<V>(at, from);
+                        }
+                        // SAFETY: `lanes` columns of one row.
+                        *vector = unsafe { V::load(from) };
+                    }
+                }
+                // SAFETY: `lanes` columns.
+                unsafe {
+                    Self::put_together(ways, &masks, parts, to.wrapping_add(at * column), false)
+                };
+            }
+            if STREAM {
+                // SAFETY: so many were made where there is room for them.
+                unsafe { lines.made::<V>(count * column) };
+            }
+            next += count;
         }
     }
 

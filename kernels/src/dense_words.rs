@@ -21,6 +21,7 @@ use super::dense::{Dense, Ways, instead_by_columns, store_rest};
 use super::scalar;
 use super::vector::{LINE, Vector, load_row, store_row, streams, unweave, weave};
 use super::walk::Ahead;
+use super::whole_lines::{BESIDE, Ends, WholeLines};
 use super::{Place, Run, Strip};
 
 /// The most columns that have a kernel.
@@ -31,6 +32,12 @@ const WORD: usize = 4;
 
 /// What the words of a vector of each row are in.
 type Memory = CacheLines<{ MOST * WORD }>;
+
+/// So many bytes of each row, and less than a vector of columns more, are made at a time, where they are streamed.
+const ENOUGH: usize = 1024;
+
+/// The memory that they are in.
+type MemoryOfRow = CacheLines<{ (ENOUGH + BESIDE) / LINE + 2 * MOST }>;
 
 /// [`BlockOp::InterleaveTranspose`](super::BlockOp::InterleaveTranspose), `WIDTH` being the bytes of an element.
 pub(super) struct InterleaveTranspose<
@@ -144,8 +151,17 @@ impl<
         let ahead = Ahead::by_steps(strip, 1);
         // As many rows as a vector has elements, and words.
         let (lanes, words) = (V::BYTES / WIDTH, V::BYTES / WORD);
-        let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
+        let ends = Ends::of(strip, strip.rows * WORD);
+        let stream =
+            STREAM && V::BYTES >= LINE / 2 && streams::<V>(strip, destination, strip.column_stride);
         for (source, destination) in scalar::blocks(strip, source, destination) {
+            if stream {
+                for column in 0..ODD * EVEN {
+                    ends.fetch_end::<V>(
+                        destination.wrapping_add(column.wrapping_mul(strip.column_stride)),
+                    );
+                }
+            }
             let mut next = 0;
             while next < strip.rows {
                 // The last ones end where the columns do.
@@ -157,7 +173,7 @@ impl<
                         let from = from.wrapping_add(way.wrapping_mul(strip.row_stride));
                         let from = from.wrapping_add(i * V::BYTES);
                         if STREAM && strip.is_far {
-                            ahead.fetch_lines::<V>(1, from);
+                            ahead.fetch_vector::<V>(i * V::BYTES, from);
                         }
                         // SAFETY: a vector of one row.
                         *row = unsafe { V::load(from) };
@@ -206,49 +222,90 @@ impl<
         let memory = memory.as_mut_ptr().cast::<u8>();
         let ahead = Ahead::by_steps(strip, if strip.blocks > 1 { strip.source_step } else { 1 });
         let (lanes, words) = (V::BYTES / WIDTH, V::BYTES / WORD);
-        let stream = STREAM && streams::<V>(strip, destination, strip.row_stride);
+        // So much of each row is made at a time, where they are streamed.
+        let row_bytes = ODD * EVEN * WIDTH;
+        let at_once = (ENOUGH / row_bytes).next_multiple_of(lanes);
+        let mut rows_made = MaybeUninit::<[MemoryOfRow; WAYS]>::uninit();
+        let rows_made = rows_made.as_mut_ptr().cast::<u8>();
+        let mut lines: [WholeLines; WAYS] = std::array::from_fn(|way| {
+            WholeLines::at(rows_made.wrapping_add(way * size_of::<MemoryOfRow>()))
+        });
+        let ends = Ends::of(strip, strip.rows * row_bytes);
+        let direct = STREAM
+            && V::BYTES == LINE
+            && streams::<V>(strip, destination, strip.row_stride)
+            && strip.rows.is_multiple_of(lanes);
+        let by_lines = STREAM && !direct;
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut next = 0;
             while next < strip.rows {
-                let first = next.min(strip.rows - lanes);
-                for part in 0..WAYS {
-                    let at = (first + part * words) * WORD;
-                    let mut columns = [[masks[0]; EVEN]; ODD];
-                    for (column, vector) in columns.as_flattened_mut().iter_mut().enumerate() {
-                        let from = column.wrapping_mul(strip.column_stride).wrapping_add(at);
-                        let from = source.wrapping_add(from);
-                        if STREAM && strip.is_far {
-                            ahead.fetch_lines::<V>(1, from);
+                let left = strip.rows - next;
+                // Of the last ones, there are those of a vector at least.
+                let count = if STREAM && left >= at_once + lanes { at_once } else { left };
+                let mut to = [destination; WAYS];
+                for (way, to) in to.iter_mut().enumerate() {
+                    let row = way.wrapping_mul(strip.row_stride).wrapping_add(next * row_bytes);
+                    *to = to.wrapping_add(row);
+                    if by_lines {
+                        if next == 0 && !lines[way].goes_on(*to) {
+                            ends.fetch::<V>(*to);
                         }
-                        // SAFETY: so many words of a column.
-                        *vector = unsafe { V::load(from) };
-                    }
-                    let to = memory.wrapping_add(part * ODD * EVEN * V::BYTES);
-                    // SAFETY: memory for as many.
-                    unsafe {
-                        Dense::<ODD, EVEN, 32, WORD, false>::put_together(
-                            ways, &masks, columns, to, false,
-                        );
-                    };
-                }
-                let to = destination.wrapping_add(first * ODD * EVEN * WIDTH);
-                for i in 0..ODD * EVEN {
-                    let from = memory.wrapping_add(i * WAYS * V::BYTES);
-                    // SAFETY: the words of all rows, which have just been made.
-                    let rows = unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(from) });
-                    for (way, &row) in rows.iter().enumerate() {
-                        let to = to.wrapping_add(way.wrapping_mul(strip.row_stride));
-                        let to = to.wrapping_add(i * V::BYTES);
-                        if stream && first == next {
-                            // SAFETY: a vector of one row, which is a line.
-                            unsafe { row.stream(to) };
-                        } else {
-                            // SAFETY: a vector of one row.
-                            unsafe { row.store(to) };
-                        }
+                        // SAFETY: what was made before is of the strip, which can be written.
+                        *to = unsafe { lines[way].room::<V>(*to) };
                     }
                 }
-                next = first + lanes;
+                for first in (0..count).step_by(lanes) {
+                    // The last ones end where the columns do.
+                    let first = first.min(count - lanes);
+                    for part in 0..WAYS {
+                        let at = (next + first + part * words) * WORD;
+                        let mut columns = [[masks[0]; EVEN]; ODD];
+                        for (column, vector) in columns.as_flattened_mut().iter_mut().enumerate() {
+                            let from = column.wrapping_mul(strip.column_stride).wrapping_add(at);
+                            let from = source.wrapping_add(from);
+                            if STREAM && strip.is_far {
+                                ahead.fetch_vector::<V>(at, from);
+                            }
+                            // SAFETY: so many words of a column.
+                            *vector = unsafe { V::load(from) };
+                        }
+                        let to = memory.wrapping_add(part * ODD * EVEN * V::BYTES);
+                        // SAFETY: memory for as many.
+                        unsafe {
+                            Dense::<ODD, EVEN, 32, WORD, false>::put_together(
+                                ways, &masks, columns, to, false,
+                            );
+                        };
+                    }
+                    for i in 0..ODD * EVEN {
+                        let from = memory.wrapping_add(i * WAYS * V::BYTES);
+                        // SAFETY: the words of all rows, which have just been made.
+                        let rows = unweave::<V, WAYS, BITS>(unsafe { load_row::<V, WAYS>(from) });
+                        for (row, to) in rows.into_iter().zip(to) {
+                            let to = to.wrapping_add(first * row_bytes + i * V::BYTES);
+                            if direct {
+                                // SAFETY: a vector of one row, aligned.
+                                unsafe { row.stream(to) };
+                            } else {
+                                // SAFETY: a vector of one row.
+                                unsafe { row.store(to) };
+                            }
+                        }
+                    }
+                }
+                if by_lines {
+                    for lines in &mut lines {
+                        // SAFETY: so many were made where there is room for them.
+                        unsafe { lines.made::<V>(count * row_bytes) };
+                    }
+                }
+                next += count;
+            }
+        }
+        if STREAM {
+            for lines in &mut lines {
+                // SAFETY: what was made is of the strip, which can be written.
+                unsafe { lines.finish::<V>() };
             }
         }
     }

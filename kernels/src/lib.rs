@@ -72,6 +72,7 @@ mod dense_columns;
 mod dense_words;
 mod element;
 pub mod excerpt;
+mod exchange;
 mod few;
 mod interleave;
 mod joined;
@@ -401,7 +402,11 @@ impl Strip {
                     _ => 0,
                 };
                 let has_few = tier.has_masks() && many >= tier.vector_bytes() / size_of::<u32>();
-                rows.min(columns) < lanes(size_of::<u32>()) && !has_few
+                let least = match op {
+                    BlockOp::TransposeInterleave { ways, .. } => usize::try_from(ways).unwrap_or(0),
+                    _ => 0,
+                };
+                rows.min(columns) < lanes(size_of::<u32>()).max(least) && !has_few
             }
             BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. } => {
                 let (rows, columns) = self.matrix_size(size_of::<u32>());
@@ -484,6 +489,13 @@ impl Strip {
             begin_at_lines: matrix.has_whole_lines(std::ptr::null_mut()),
             go_on: are_whole && (follow || column.step == bytes),
         })
+    }
+
+    /// Of a transpose of elements of so many bytes: the bytes that follow each other in the destination, of the columns of a
+    /// [dense](Strip::is_dense) matrix of few rows.
+    pub fn run_of_dense(&self, width: usize) -> Option<usize> {
+        let is_of_few_rows = self.rows < self.columns && self.is_dense(width);
+        is_of_few_rows.then(|| self.columns.saturating_mul(self.column_stride))
     }
 
     /// Of an op that transposes words, or longer elements: how many of the rows and of the columns of

@@ -47,6 +47,28 @@ pub(super) unsafe fn words<
     }
 }
 
+/// The words of rows, a vector of each, as [`words`] makes them.
+#[inline(always)]
+pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(rows: [V; WAYS]) -> [V; WAYS] {
+    match BITS {
+        1 => weave_bytes::<V, WAYS, 8, 1>(rows),
+        2 => weave_bytes::<V, WAYS, 4, 2>(rows),
+        _ => weave_bytes::<V, WAYS, 2, 4>(rows),
+    }
+}
+
+/// The same of rows of which so many fill a byte.
+#[inline(always)]
+fn weave_bytes<V: Vector, const WAYS: usize, const IN_BYTE: usize, const BITS: u32>(
+    rows: [V; WAYS],
+) -> [V; WAYS] {
+    let mut bytes = [[rows[0]; IN_BYTE]; 4];
+    for (bytes, rows) in bytes.iter_mut().zip(rows.as_chunks::<IN_BYTE>().0) {
+        *bytes = bytes_of_rows::<V, IN_BYTE, BITS, false>(*rows);
+    }
+    words_of_bytes::<V, WAYS, IN_BYTE>(bytes)
+}
+
 /// The rows of words, a vector of each: the inverse of [`words`].
 #[inline(always)]
 pub(super) fn unweave<V: Vector, const WAYS: usize, const BITS: u32, const MOST_FIRST: bool>(

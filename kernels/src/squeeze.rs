@@ -78,15 +78,16 @@ pub(super) fn takes_tail(strip: &Strip) -> bool {
 }
 
 /// A strip along its rows, where these go on in the next line and not in the next block: as one whose blocks are its lines, and
-/// whose tail is behind them. Rows of whole lines at multiples of pages are streamed sooner a part of each at a time.
+/// whose tail is behind them. Some cores stream rows of whole lines at multiples of pages sooner a part of each at a time.
 #[inline(always)]
 pub(super) fn along_rows(strip: &Strip) -> Option<Strip> {
     let Strip { lines, blocks, columns, tail, row_stride, .. } = *strip;
     let goes_on = strip.destination_line == columns && strip.destination_step != columns;
     let are_several = lines > 1 || lines == 1 && tail > 0;
     let are_pages = tail == 0 && row_stride.is_multiple_of(PAGE);
+    let by_parts = are_pages && strip.core.streams_pages_by_parts();
     let has_room = columns.saturating_add(tail) <= UNSQUEEZED;
-    (goes_on && are_several && !are_pages && has_room).then_some(Strip {
+    (goes_on && are_several && !by_parts && has_room).then_some(Strip {
         lines: blocks,
         blocks: lines,
         source_line: strip.source_step,

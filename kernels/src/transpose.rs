@@ -7,9 +7,10 @@ use super::crowded::{L1_SETS, ROOM};
 use super::dense::dense;
 use super::few::{few, is_of_words};
 use super::matrix::{Block, MAX_LANES, Matrix};
+use super::scalar::{self, Scalar};
 use super::turn::{InMemory, Lines, Squares, StoredLines, Vectors, Whole};
 use super::vector::{LINE, SHORTEST, Vector, load_row, streams, unweave, weave};
-use super::{Place, Run, Strip, scalar};
+use super::{Place, Run, Strip};
 
 /// [`BlockOp::Transpose`](super::BlockOp::Transpose), `WIDTH` being the bytes of an element.
 pub(super) struct Transpose<const BITS: u32, const WIDTH: usize, const STREAM: bool>;
@@ -351,33 +352,48 @@ unsafe fn transpose_elements<const WIDTH: usize>(
     }
 }
 
-/// [`BlockOp::TransposeInterleave`](super::BlockOp::TransposeInterleave), `WIDTH` being the bytes of an element.
-pub(super) struct TransposeInterleave<
-    const WAYS: usize,
-    const BITS: u32,
-    const WIDTH: usize,
-    const STREAM: bool,
->;
+/// The bytes of a word.
+const WORD: usize = 4;
 
-impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool> Algorithm
-    for TransposeInterleave<WAYS, BITS, WIDTH, STREAM>
+/// So many words of as many elements of so many bits: the first elements of all, then the second ones, and so on.
+#[inline(always)]
+fn exchanged<const WAYS: usize, const BITS: u32>(words: [[u8; WORD]; WAYS]) -> [[u8; WORD]; WAYS] {
+    let mut others = [[0; WORD]; WAYS];
+    let mut shift = 0;
+    for other in &mut others {
+        let mut made = 0;
+        let mut to = 0;
+        for &word in &words {
+            let element = (u32::from_le_bytes(word) >> shift) & (u32::MAX >> (u32::BITS - BITS));
+            made |= element << to;
+            to += BITS;
+        }
+        *other = made.to_le_bytes();
+        shift += BITS;
+    }
+    others
+}
+
+/// [`BlockOp::TransposeInterleave`](super::BlockOp::TransposeInterleave).
+pub(super) struct TransposeInterleave<const WAYS: usize, const BITS: u32, const STREAM: bool>;
+
+impl<const WAYS: usize, const BITS: u32, const STREAM: bool> Algorithm
+    for TransposeInterleave<WAYS, BITS, STREAM>
 {
     #[inline(always)]
     unsafe fn elements(strip: &Strip, source: *const u8, destination: *mut u8) {
         for (source, destination) in scalar::blocks(strip, source, destination) {
-            for column in 0..strip.columns {
-                let (words, way) = (column / WAYS, column % WAYS);
-                for row in 0..strip.rows {
-                    let from =
-                        row.wrapping_mul(strip.row_stride).wrapping_add(column * WAYS * WIDTH);
-                    let to = words
-                        .wrapping_mul(strip.column_stride)
-                        .wrapping_add((row * WAYS * WAYS + way) * WIDTH);
-                    let from = scalar::from(source.wrapping_add(from), WIDTH);
-                    let to = scalar::to(destination.wrapping_add(to), WAYS * WIDTH);
-                    // SAFETY: the elements of one word, each to its own.
-                    unsafe { scalar::elements::<WIDTH>(WAYS, from, to) };
-                }
+            for (group, row) in (0..strip.columns / WAYS)
+                .flat_map(|group| (0..strip.rows).map(move |row| (group, row)))
+            {
+                let from = row.wrapping_mul(strip.row_stride).wrapping_add(group * WAYS * WORD);
+                let to = group.wrapping_mul(strip.column_stride).wrapping_add(row * WAYS * WORD);
+                let from = source.wrapping_add(from).cast::<[[u8; WORD]; WAYS]>();
+                let to = destination.wrapping_add(to).cast::<[[u8; WORD]; WAYS]>();
+                // SAFETY: the words of some columns of one row. Bytes need no alignment.
+                let words = unsafe { from.read() };
+                // SAFETY: as many, of the elements of these.
+                unsafe { to.write(exchanged::<WAYS, BITS>(words)) };
             }
         }
     }
@@ -389,7 +405,7 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
         source: *const u8,
         destination: *mut u8,
     ) {
-        let matrix = Matrix::new(strip, 4, WAYS);
+        let matrix = Matrix::new(strip, WORD, WAYS);
         // SAFETY: the same strip, which has as many rows and columns as a vector has
         // words, as nothing does it instead.
         unsafe {
@@ -403,7 +419,11 @@ impl<const WAYS: usize, const BITS: u32, const WIDTH: usize, const STREAM: bool>
 
     #[inline(always)]
     fn instead<V: Vector>(strip: &Strip, _: *mut u8) -> Option<Run> {
-        let has_vectors = Matrix::new(strip, 4, WAYS).has_vectors::<V>(4);
+        // Words of as many columns are made of vectors that have one of each.
+        if WAYS > V::BYTES / WORD {
+            return Some(Scalar::entry::<Self>());
+        }
+        let has_vectors = Matrix::new(strip, WORD, WAYS).has_vectors::<V>(WORD);
         (!has_vectors).then(shorter::<Self, V>)
     }
 }

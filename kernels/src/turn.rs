@@ -10,6 +10,7 @@ use super::ahead;
 use super::at_strides::{BlockAtStrides, Strides};
 use super::carry::{CacheLines, copy_line};
 use super::crowded::L1_SETS;
+use super::exchange::exchange;
 use super::matrix::{Block, LINES_ALONG, StreamedBlock};
 use super::places::Starts;
 use super::vector::{
@@ -410,6 +411,31 @@ unsafe fn transpose_vectors<
     for (vector, start) in vectors.iter_mut().zip(rows.each()) {
         // SAFETY: `LANES` columns of one row.
         *vector = unsafe { M::load(source.wrapping_add(start)) };
+    }
+    if PART < 8 && V::HAS_BIT_FIELDS {
+        let groups = const { LANES / WAYS };
+        for vector in &mut vectors {
+            *vector = exchange::<V, PART>(*vector);
+        }
+        if groups == 2 {
+            for [a, b] in vectors.as_chunks_mut::<2>().0 {
+                (*a, *b) = a.exchange_halves(*b);
+            }
+        }
+        for (group, &start) in columns.iter().step_by(WAYS).enumerate() {
+            for i in 0..WAYS {
+                let to = destination.wrapping_add(start.wrapping_add(i * V::BYTES));
+                ahead.fetch_before::<V>(group * WAYS + i, M::SOURCE_TIMES);
+                if STREAM && stream {
+                    // SAFETY: the words of some rows and columns, aligned.
+                    unsafe { M::put::<V, true>(vectors[i * groups + group], to) };
+                } else {
+                    // SAFETY: the words of some rows and columns.
+                    unsafe { M::put::<V, false>(vectors[i * groups + group], to) };
+                }
+            }
+        }
+        return;
     }
     let turned = weave::<V, LANES, BITS>(vectors);
     if WAYS > 1 {

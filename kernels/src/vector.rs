@@ -104,7 +104,7 @@ pub(super) trait Vector: Copy {
         (self, other)
     }
 
-    /// The first halves of both, and the second ones. Only where there are halves.
+    /// The first halves of both, and the second ones. Only where there are halves, or [bit fields](Vector::HAS_BIT_FIELDS).
     #[inline(always)]
     fn exchange_halves(self, other: Self) -> (Self, Self) {
         debug_assert!(false, "no zip is made of halves");
@@ -388,6 +388,9 @@ pub(super) unsafe fn stream_zeros<V: Vector>(to: *mut u8, count: usize) {
 pub(super) fn weave<V: Vector, const WAYS: usize, const BITS: u32>(
     mut rows: [V; WAYS],
 ) -> [V; WAYS] {
+    if BITS < 8 {
+        return packed_rows::weave::<V, WAYS, BITS>(rows);
+    }
     if WAYS == 4 && BITS == 8 {
         let four = V::interleave_bytes([rows[0], rows[1], rows[2], rows[3]]);
         rows.copy_from_slice(&four);

@@ -100,6 +100,14 @@ impl Ahead {
         }
     }
 
+    /// The same of a vector that is so many bytes from where a run begins: once for each line.
+    #[inline(always)]
+    pub(super) fn fetch_vector<V: Vector>(self, at: usize, from: *const u8) {
+        if V::BYTES >= LINE || at.is_multiple_of(LINE) {
+            self.fetch_lines::<V>(1, from);
+        }
+    }
+
     /// Fetches what is ahead of so many bytes, line by line.
     #[inline(always)]
     pub(super) fn fetch_bytes<V: Vector, const STREAM: bool>(self, at: *const u8, bytes: usize) {

@@ -19,6 +19,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::Strip;
 use super::carry::{CacheLines, copy_line};
 use super::scalar;
 use super::vector::{LINE, Vector};
@@ -45,7 +46,59 @@ pub(super) struct WholeLines {
     line: *mut u8,
 }
 
+/// Where runs of the blocks of a strip begin and end within lines, some blocks further on: what is streamed behind an end
+/// has to wait for its line.
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    /// How far it is there.
+    ahead: usize,
+    /// The bytes of a run: of a block, or of all blocks of a line that follow each other.
+    bytes: usize,
+}
+
+/// So many blocks further on.
+const ENDS_AHEAD: usize = 3;
+
+impl Ends {
+    /// Of blocks that write runs of so many bytes.
+    #[inline(always)]
+    pub(super) fn of(strip: &Strip, bytes: usize) -> Self {
+        if strip.destination_step == bytes {
+            let bytes = bytes.wrapping_mul(strip.blocks);
+            return Self { ahead: strip.destination_line, bytes };
+        }
+        Self { ahead: strip.destination_step.wrapping_mul(ENDS_AHEAD), bytes }
+    }
+
+    /// Fetches the lines for a run that begins there.
+    #[inline(always)]
+    pub(super) fn fetch<V: Vector>(self, to: *mut u8) {
+        let start = to.wrapping_add(self.ahead);
+        let end = start.wrapping_add(self.bytes);
+        for place in [start, end] {
+            if !place.addr().is_multiple_of(LINE) {
+                V::prefetch::<1>(place);
+            }
+        }
+    }
+
+    /// The same of its end alone.
+    #[inline(always)]
+    pub(super) fn fetch_end<V: Vector>(self, to: *mut u8) {
+        let end = to.wrapping_add(self.ahead).wrapping_add(self.bytes);
+        if !end.addr().is_multiple_of(LINE) {
+            V::prefetch::<1>(end);
+        }
+    }
+}
+
 impl WholeLines {
+    /// Whether that follows what has been made.
+    #[inline(always)]
+    pub(super) fn goes_on(&self, to: *mut u8) -> bool {
+        self.line.wrapping_add(self.filled) == to
+    }
+
     /// Nothing, for that memory.
     #[inline(always)]
     pub(super) fn new(memory: &mut Memory) -> Self {
@@ -67,7 +120,7 @@ impl WholeLines {
     /// The memory is that it was made for. What was made before can be written. The CPU has `V`.
     #[inline(always)]
     pub(super) unsafe fn room<V: Vector>(&mut self, to: *mut u8) -> *mut u8 {
-        if self.line.wrapping_add(self.filled) != to {
+        if !self.goes_on(to) {
             // SAFETY: by the contract of this function.
             unsafe { self.finish::<V>() };
             self.others = to.addr() % LINE;

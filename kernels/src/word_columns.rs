@@ -185,7 +185,8 @@ impl<
         let masks = unsafe { ways.masks::<V>() };
         let ahead = Ahead::by_steps(strip, 1);
         let lanes = V::BYTES / WIDTH;
-        let stream = STREAM && streams::<V>(strip, destination, strip.column_stride);
+        let stream =
+            STREAM && V::BYTES >= LINE / 2 && streams::<V>(strip, destination, strip.column_stride);
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut next = 0;
             while next < strip.rows {
@@ -193,7 +194,7 @@ impl<
                 let first = next.min(strip.rows - lanes);
                 let from = source.wrapping_add(first * ODD * EVEN * WIDTH);
                 if STREAM && strip.is_far {
-                    ahead.fetch_lines::<V>(ODD * EVEN * V::BYTES / LINE, from);
+                    ahead.fetch_lines::<V>((ODD * EVEN * V::BYTES).div_ceil(LINE), from);
                 }
                 // SAFETY: so many rows.
                 let columns = unsafe {
@@ -242,7 +243,7 @@ impl<
         let masks = unsafe { ways.masks::<V>() };
         let ahead = Ahead::by_steps(strip, if strip.blocks > 1 { strip.source_step } else { 1 });
         let lanes = V::BYTES / WIDTH;
-        let stream = STREAM && streams::<V>(strip, destination, 0);
+        let stream = STREAM && V::BYTES == LINE && streams::<V>(strip, destination, 0);
         for (source, destination) in scalar::blocks(strip, source, destination) {
             let mut next = 0;
             while next < strip.rows {

@@ -935,7 +935,8 @@ fn pages_by_turns_are_the_same() {
 fn transposes_along_rows_are_the_same() {
     let mut random = Random(3);
     let transposes = [16, 32, 64].map(|bits| BlockOp::Transpose { bits });
-    let words = [(2, 16), (4, 8)].map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
+    let words = [(2, 16), (4, 8), (8, 4), (16, 2)]
+        .map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
     for op in transposes.into_iter().chain(words) {
         for number in 0..24 {
             let strip = random.whole_columns(op, number % 3 == 0);
@@ -1266,7 +1267,8 @@ fn split_sides_are_the_same() {
 fn sides_in_groups_of_blocks_are_the_same() {
     let mut random = Random(13);
     let transposes = [8, 16, 32, 64].map(|bits| BlockOp::Transpose { bits });
-    let words = [(2, 16), (4, 8)].map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
+    let words = [(2, 16), (4, 8), (8, 4), (16, 2)]
+        .map(|(ways, bits)| BlockOp::TransposeInterleave { ways, bits });
     let pixels = [(2, 16), (4, 8)].into_iter().flat_map(|(ways, bits)| {
         [BlockOp::GatherTranspose { ways, bits }, BlockOp::TransposeScatter { ways, bits }]
     });

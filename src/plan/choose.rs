@@ -26,7 +26,7 @@ use super::cost::cost;
 use super::hop::Hop;
 use super::nest::{Loop, Nest};
 use super::staged::{STAGES_BYTES, Stages};
-use super::stores::Stores;
+use super::stores::{LINE, Stores};
 use super::ways::MostFirst;
 use crate::error::Side;
 
@@ -647,6 +647,12 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     }
     if bits < 8 {
         let both = contiguous_source.zip(contiguous_destination);
+        if elements.has_matrices
+            && let Some((s, d)) = both
+            && let Some(block) = words_of_others(loops, bits, s, d, elements)
+        {
+            return Some(block);
+        }
         let words = both.and_then(|both| words_of_rows(loops, bits, source, both, elements));
         if words.is_none() {
             *loops = before;
@@ -668,7 +674,7 @@ fn block_of_equal_widths(loops: &mut Vec<Loop>, source: u64, elements: &Elements
     };
     let (along_source, along_destination) = (loops[s], loops[d]);
     if elements.has_matrices
-        && let Some(block) = words_of_others(loops, bits, s, d)
+        && let Some(block) = words_of_others(loops, bits, s, d, elements)
     {
         return Some(block);
     }
@@ -814,7 +820,13 @@ fn fills_bytes(columns: Loop, bits: u64) -> bool {
 
 /// From words of elements to words of other elements, where such words are made in
 /// the source along loop `s` and in the destination along loop `d`.
-fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Option<Block> {
+fn words_of_others(
+    loops: &mut Vec<Loop>,
+    bits: u64,
+    s: usize,
+    d: usize,
+    elements: &Elements,
+) -> Option<Block> {
     let (in_source, in_destination) = (loops[s], loops[d]);
     let ways = in_source.extent;
     let even = !in_source.is_padded() && !in_destination.is_padded();
@@ -840,13 +852,28 @@ fn words_of_others(loops: &mut Vec<Loop>, bits: u64, s: usize, d: usize) -> Opti
     } else {
         return None;
     };
-    if rows == columns || !exists(op) {
+    if rows == columns || !exists(op) || !exchanges(op, elements) {
         return None;
     }
     let (row_loop, column_loop) = (loops[rows], loops[columns]);
     remove_all(loops, &[s, d, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
+}
+
+/// Whether words of elements below a byte are exchanged as they are turned: where a vector has one of each column that is in
+/// a word, and within the caches only where it is a line.
+fn exchanges(op: BlockOp, elements: &Elements) -> bool {
+    let stores = elements.stores;
+    let vector = stores.tier.vector_bytes();
+    match op {
+        BlockOp::TransposeInterleave { ways, bits: ..8 } => {
+            let has_words =
+                usize::try_from(ways).is_ok_and(|ways| ways * size_of::<u32>() <= vector);
+            has_words && (vector >= LINE || stores.of_runs())
+        }
+        _ => true,
+    }
 }
 
 /// Rows into words, and these into columns, or the other way, where the rows are those of dense matrices:

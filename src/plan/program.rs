@@ -14,7 +14,7 @@ use super::hop::{HOP_BYTES, Hop};
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
-use super::tails::{join_fills, share_loops, take_tail};
+use super::tails::{images_in_order, join_fills, share_loops, take_tail};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
@@ -93,6 +93,7 @@ pub(super) fn program(
             share_loops(before, leaf, stores);
         }
     }
+    images_in_order(&mut leaves, stores);
     let streams = leaves.iter().any(|leaf| streams(leaf, stores));
     Some((in_order(leaves, 0, stores)?, streams))
 }
@@ -106,7 +107,7 @@ fn in_order(leaves: Vec<Leaf>, step: u64, stores: Stores) -> Option<Vec<Node>> {
 }
 
 /// Whether a kernel of a leaf streams.
-fn streams(leaf: &Leaf, stores: Stores) -> bool {
+pub(super) fn streams(leaf: &Leaf, stores: Stores) -> bool {
     match &leaf.hop {
         Some(hop) => hop.second.iter().any(|leaf| streams(leaf, stores.out_of_scratch())),
         None => {

@@ -229,6 +229,31 @@ impl Stores {
         strip.column_stride.is_multiple_of(distance)
     }
 
+    /// How many bytes follow each other where a transpose makes columns in registers that do so.
+    fn run_of_dense(self, op: BlockOp, strip: &Strip) -> Option<usize> {
+        let BlockOp::Transpose { bits } = op else { return None };
+        strip.run_of_dense(usize::try_from(bits / 8).ok()?).filter(|_| self.tier.shuffles())
+    }
+
+    /// Whether images of few channels are stored where L3 has room for both sides: such as vectors of a part of a line make,
+    /// and rows of words whose pixels begin or end within lines.
+    fn keeps_images(self, op: BlockOp, strip: &Strip) -> bool {
+        let width = |bits: u32| usize::try_from(bits / 8).unwrap_or(1);
+        let begin_within_lines = match op {
+            BlockOp::InterleaveTranspose { .. } => false,
+            BlockOp::TransposeDeinterleave { bits, .. } => {
+                let steps = strip.row_stride | strip.destination_line | strip.destination_step;
+                !(strip.rows.saturating_mul(width(bits)) | steps).is_multiple_of(LINE)
+            }
+            BlockOp::Transpose { bits } if self.tier.shuffles() && strip.is_dense(width(bits)) => {
+                false
+            }
+            _ => return false,
+        };
+        let has_parts = begin_within_lines || self.tier.vector_bytes() < LINE;
+        self.asked.is_none() && !self.are_far() && has_parts
+    }
+
     /// Whether a transpose is streamed.
     fn of_transpose(self, op: BlockOp, strip: &Strip) -> bool {
         // What padding goes on with has columns that are no whole lines.
@@ -247,7 +272,10 @@ impl Stores {
             matches!(op, BlockOp::GatherTranspose { .. } | BlockOp::TransposeScatter { .. });
         let made = strip.columns_of_transpose(op);
         let are_lines = made.is_some_and(WrittenColumns::are_lines);
-        let is_loose = made.is_some_and(|columns| columns.are_loose(LOOSE));
+        let is_loose = match self.run_of_dense(op, strip) {
+            Some(run) => run < LOOSE,
+            None => made.is_some_and(|columns| columns.are_loose(LOOSE)),
+        };
         if matches!(op, BlockOp::Transpose { bits } if is_of_runs(bits)) {
             return self.of_parts() && (self.asked.is_some() || !is_loose);
         }
@@ -295,6 +323,7 @@ impl Stores {
     /// Whether the kernel of a strip, or of a stage of it, streams.
     pub(super) fn streams(self, op: BlockOp, strip: &Strip) -> bool {
         match op {
+            _ if self.keeps_images(op, strip) => false,
             // Element by element, and never streamed.
             BlockOp::Strided { .. }
             | BlockOp::Widen { .. }
@@ -428,6 +457,47 @@ mod tests {
             assert!(is_streamed(far(Core::Zen4), op, 1000, 128, 2), "{op}");
             let asked = Stores { asked: Some(true), ..far(Core::Zen3) };
             assert!(is_streamed(asked, op, 1000, 128, 2), "{op}");
+        }
+    }
+
+    #[test]
+    fn images_are_stored_within_l3_where_lines_are_made_in_parts() {
+        let is_streamed = |tier, mib: u64, op, strip: &Strip| {
+            let bytes = mib << 20;
+            let stores = Stores { tier, both_bytes: bytes, all_bytes: bytes, ..far(Core::Zen4) };
+            stores.streams(op, strip)
+        };
+        let of_words = BlockOp::TransposeDeinterleave { ways: 4, bits: 8 };
+        // Rows of 672 bytes, and of 768.
+        let rows = |row_stride| Strip { rows: 128, columns: 3, row_stride, ..Strip::default() };
+        for tier in Tier::available().into_iter().filter(|tier| tier.shuffles()) {
+            let makes_lines = tier.vector_bytes() == LINE;
+            for (row_stride, mib, expected) in
+                [(672, 20, false), (672, 24, true), (768, 20, makes_lines), (768, 24, true)]
+            {
+                let found = is_streamed(tier, mib, of_words, &rows(row_stride));
+                assert_eq!(found, expected, "{tier}, rows of {row_stride}, {mib} MiB");
+            }
+            let packed = BlockOp::InterleaveTranspose { ways: 4, bits: 8 };
+            assert_eq!(is_streamed(tier, 20, packed, &rows(672)), makes_lines, "{tier}");
+            // Rows of words, as an image of one plane to a channel has them: 128 pixels of three.
+            let dense = Strip {
+                rows: 3,
+                row_stride: 4000,
+                columns: 128,
+                column_stride: 12,
+                lines: 8,
+                source_line: 512,
+                destination_line: 2000,
+                blocks: 1,
+                ..Strip::default()
+            };
+            let op = BlockOp::Transpose { bits: 32 };
+            assert_eq!(is_streamed(tier, 20, op, &dense), makes_lines, "{tier}");
+            assert!(is_streamed(tier, 24, op, &dense), "{tier}");
+            // 16 of them, in less than five lines.
+            let short = Strip { columns: 16, destination_line: 300, ..dense };
+            assert!(!is_streamed(tier, 24, op, &short), "{tier}");
         }
     }
 

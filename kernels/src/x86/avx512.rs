@@ -395,6 +395,13 @@ impl Vector for V {
         V(avx512!(_mm512_permutexvar_epi8(order.0, self.0)))
     }
 
+    #[inline(always)]
+    fn exchange_halves(self, other: Self) -> (Self, Self) {
+        let first = avx512!(_mm512_shuffle_i64x2::<0b01_00_01_00>(self.0, other.0));
+        let second = avx512!(_mm512_shuffle_i64x2::<0b11_10_11_10>(self.0, other.0));
+        (V(first), V(second))
+    }
+
     const HAS_BIT_FIELDS: bool = true;
 
     #[inline(always)]

@@ -193,6 +193,17 @@ impl Vector for V {
         V(order.0.map(|from| self.0[usize::from(from) % BYTES]))
     }
 
+    #[inline(never)]
+    fn exchange_halves(self, other: Self) -> (Self, Self) {
+        let half = |first: usize| {
+            let of = |i: usize| {
+                if i < BYTES / 2 { self.0[first + i] } else { other.0[first + i - BYTES / 2] }
+            };
+            V(std::array::from_fn(of))
+        };
+        (half(0), half(BYTES / 2))
+    }
+
     const HAS_BIT_FIELDS: bool = true;
 
     #[inline(never)]
