@@ -402,8 +402,11 @@ impl Strip {
                     _ => 0,
                 };
                 let has_few = tier.has_masks() && many >= tier.vector_bytes() / size_of::<u32>();
+                // What is exchanged in vectors has a word of each row at least in the longest ones.
                 let least = match op {
-                    BlockOp::TransposeInterleave { ways, .. } => usize::try_from(ways).unwrap_or(0),
+                    BlockOp::TransposeInterleave { bits: ..8, .. } => {
+                        tier.vector_bytes() / size_of::<u32>()
+                    }
                     _ => 0,
                 };
                 rows.min(columns) < lanes(size_of::<u32>()).max(least) && !has_few

@@ -19,7 +19,7 @@ use relayout_kernels::{BlockOp, Strip};
 use super::choose::{Leaf, bits};
 use super::nest::Loop;
 use super::program::{goes_by_source, streams};
-use super::stores::Stores;
+use super::stores::{LINE, Stores};
 use crate::Tier;
 use crate::error::Side;
 
@@ -28,6 +28,9 @@ const LEAST_CALL: usize = 8 << 10;
 
 /// The same of images, which are called by more loops so that rows of pixels are moved as a whole.
 const LEAST_CALL_OF_IMAGES: usize = 2 << 10;
+
+/// And rows of pixels in parts of so many bytes are as quick in any order.
+const LONG_RUN: usize = 2 << 10;
 
 /// So many bytes on the shorter side of a matrix are worth vectors.
 const LEAST_SIDE: usize = 16;
@@ -203,7 +206,7 @@ pub(super) fn share_loops(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
 pub(super) fn images_in_order(leaves: &mut [Leaf], stores: Stores) {
     for leaf in leaves.iter_mut() {
         if let Some(pixels) = pixels(leaf, stores) {
-            by_pixels(&mut leaf.strip, pixels);
+            by_pixels(leaf, pixels);
         }
     }
     for i in 1..leaves.len() {
@@ -237,12 +240,26 @@ fn steps(strip: &Strip, side: Side) -> [(usize, usize); 2] {
     [(strip.lines, line), (strip.blocks, block)]
 }
 
-/// The shorter steps of a strip within the longer ones.
-fn by_pixels(strip: &mut Strip, side: Side) {
+/// The shorter steps of a strip within the longer ones, unless it writes long runs that are lines, in whatever order.
+fn by_pixels(leaf: &mut Leaf, side: Side) {
+    let strip = &mut leaf.strip;
     let [(lines, line), (blocks, block)] = steps(strip, side);
-    if lines > 1 && (blocks == 1 || line < block) {
+    let writes_long_lines = side == Side::Destination
+        && pixel_row(leaf.op, strip) >= LONG_RUN
+        && (line | block | strip.row_stride).is_multiple_of(LINE);
+    if lines > 1 && (blocks == 1 || line < block) && !writes_long_lines {
         *strip = with_blocks_as_lines(*strip);
     }
+}
+
+/// How many bytes of a row of pixels a block of a strip has.
+fn pixel_row(op: BlockOp, strip: &Strip) -> usize {
+    let bits = match op {
+        BlockOp::TransposeDeinterleave { bits, .. } | BlockOp::Transpose { bits } => bits,
+        _ => 0,
+    };
+    let elements = strip.rows.saturating_mul(strip.columns);
+    elements.saturating_mul(usize::try_from(bits / 8).unwrap_or_default())
 }
 
 /// The two loops of a strip in each other's place.
