@@ -146,6 +146,7 @@ impl Matrix {
     ) {
         const {
             let of_column = B::ROWS * B::DESTINATION_WIDTH;
+            // Where columns share places, this is never run (`is_crowded`).
             assert!(B::WAYS > 1 || of_column <= LINES_DOWN * LINE, "room for a block");
             assert!(B::COLUMNS <= COLUMNS, "room for their columns");
         }

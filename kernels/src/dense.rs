@@ -17,19 +17,26 @@
 
 #![allow(unsafe_code, reason = "loads and stores; docs/architecture.md")]
 
+use std::mem::MaybeUninit;
+
 use super::algorithm::Body;
+use super::carry::CacheLines;
 use super::matrix::Matrix;
 use super::scalar;
 use super::vector::{LINE, SHORTEST, Vector, unrolled, unweave, weave};
 use super::walk::Ahead;
-use super::whole_lines::{Ends, Memory, WholeLines};
+use super::whole_lines::{BESIDE, Ends, WholeLines};
 use super::{Place, Run, Strip};
 
 /// The most columns, or rows.
 const MOST: usize = 16;
 
-/// So many bytes of columns are made at a time, where they are streamed.
+/// So many bytes of columns are made at a time, where they are streamed, and less than a vector of each row and of the next
+/// ones more.
 const ENOUGH: usize = 2048;
+
+/// The memory that they are in.
+type Memory = CacheLines<{ (ENOUGH + BESIDE) / LINE + 2 * MOST }>;
 
 /// The bytes of the widest element that is shuffled.
 const WIDEST: usize = 16;
@@ -195,8 +202,8 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
             ahead: Ahead::by_steps(others, step),
             ends,
         };
-        let mut memory = Memory::uninit();
-        let mut lines = WholeLines::new(&mut memory);
+        let mut memory = MaybeUninit::<Memory>::uninit();
+        let mut lines = WholeLines::at(memory.as_mut_ptr().cast());
         for (source, destination) in scalar::blocks(others, source, destination) {
             // SAFETY: one of the matrices.
             unsafe { Self::few_rows(&made, source, destination, &mut lines) };
@@ -228,8 +235,8 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
 
     /// # Safety
     ///
-    /// A dense matrix of `ODD` times `EVEN` columns, which has rows for a `V`. The CPU has `V`, and for `stream` it is a line,
-    /// as are its parts of columns.
+    /// A dense matrix of `ODD` times `EVEN` columns, which has rows for a `V`; for `stream`, columns begin at lines. The CPU
+    /// has `V`.
     #[inline(always)]
     unsafe fn few_columns<V: Vector>(
         made: &Made<'_, V, ODD>,
@@ -286,6 +293,10 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
         let &Made { matrix, ways, masks, places, ahead, ends } = made;
         let (lanes, column) = (V::BYTES / WIDTH, ODD * EVEN * WIDTH);
         let at_once = const { Self::columns_at_once::<V>() };
+        const {
+            let most = (Self::columns_at_once::<V>() + V::BYTES / WIDTH) * ODD * EVEN * WIDTH;
+            assert!(most + BESIDE <= size_of::<Memory>(), "there is room for them");
+        }
         let mut next = 0;
         while next < matrix.columns {
             let left = matrix.columns - next;
@@ -396,7 +407,7 @@ impl<const ODD: usize, const EVEN: usize, const BITS: u32, const WIDTH: usize, c
 }
 
 /// Stores a vector of which so many bytes have been written before: for `stream` not these again, as they have been
-/// streamed, and past the caches where it is a line.
+/// streamed, and past the caches where it begins at a multiple of its bytes.
 ///
 /// # Safety
 ///

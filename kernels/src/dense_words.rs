@@ -225,6 +225,11 @@ impl<
         // So much of each row is made at a time, where they are streamed.
         let row_bytes = ODD * EVEN * WIDTH;
         let at_once = (ENOUGH / row_bytes).next_multiple_of(lanes);
+        const {
+            // Less than a vector more twice: what is rounded up, and what is left.
+            let most = ENOUGH + 2 * ODD * EVEN * V::BYTES;
+            assert!(most + BESIDE <= size_of::<MemoryOfRow>(), "there is room for them");
+        }
         let mut rows_made = MaybeUninit::<[MemoryOfRow; WAYS]>::uninit();
         let rows_made = rows_made.as_mut_ptr().cast::<u8>();
         let mut lines: [WholeLines; WAYS] = std::array::from_fn(|way| {

@@ -440,10 +440,12 @@ impl Random {
     /// Of dense matrices of few columns, or, transposed, of few rows.
     fn dense(&mut self, op: BlockOp, few: usize) -> Strip {
         let bytes = |bits: u32| usize::try_from(bits / 8).unwrap();
-        let many = match self.below(3) {
+        let many = match self.below(4) {
             0 => 1 + self.below(40),
             1 => 64 * (1 + self.below(3)),
-            _ => 1 + self.below(400),
+            2 => 1 + self.below(400),
+            // Such as are made in several parts where they are streamed.
+            _ => 1 + self.below(3000),
         };
         // Dense matrices of a block, and columns and the bytes that a row adds to each.
         let (width, matrices, columns, word) = match op {
@@ -1327,7 +1329,7 @@ fn dense_matrices_are_the_same() {
         ]
     });
     for op in transposes.into_iter().chain(words) {
-        for number in 0..170 {
+        for number in 0..220 {
             let strip = random.dense(op, 2 + number % 17);
             let places = [random.below(64), random.pick(&[0, 0, 16, random.0 as usize % 64])];
             check(&mut random, &format!("dense {number}"), op, strip, places);

@@ -852,28 +852,45 @@ fn words_of_others(
     } else {
         return None;
     };
-    if rows == columns || !exists(op) || !exchanges(op, elements) {
+    if rows == columns || !exists(op) {
         return None;
     }
     let (row_loop, column_loop) = (loops[rows], loops[columns]);
+    if bits < 8 {
+        // Rows and columns, with those that go on with them.
+        let square = u64::from(ways).checked_mul(word)?;
+        let with_more = |l: Loop, side: Side| -> Option<u64> {
+            let run = l.extent.checked_mul(square)?;
+            let more = loops.iter().find(|more| side_of(more, side) == run);
+            l.extent.checked_mul(more.map_or(1, |more| more.extent))
+        };
+        let rows = with_more(row_loop, Side::Destination)?;
+        let columns = with_more(column_loop, Side::Source)?.checked_mul(ways.into())?;
+        if !exchanges(op, rows.min(columns), elements) {
+            return None;
+        }
+    }
     remove_all(loops, &[s, d, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
 }
 
-/// Whether words of elements below a byte are exchanged as they are turned: where a vector has one of each column that is in
-/// a word, and within the caches only where it is a line.
-fn exchanges(op: BlockOp, elements: &Elements) -> bool {
+/// The step of a loop on a side.
+fn side_of(l: &Loop, side: Side) -> u64 {
+    match side {
+        Side::Source => l.source,
+        Side::Destination => l.destination,
+    }
+}
+
+/// Whether words of elements below a byte are exchanged as they are turned, if there are so many rows and columns: where
+/// vectors have a word of each column that is in a word, and within the caches only where they are lines.
+fn exchanges(op: BlockOp, words: u64, elements: &Elements) -> bool {
+    let BlockOp::TransposeInterleave { ways, .. } = op else { return false };
     let stores = elements.stores;
     let vector = stores.tier.vector_bytes();
-    match op {
-        BlockOp::TransposeInterleave { ways, bits: ..8 } => {
-            let has_words =
-                usize::try_from(ways).is_ok_and(|ways| ways * size_of::<u32>() <= vector);
-            has_words && (vector >= LINE || stores.of_runs())
-        }
-        _ => true,
-    }
+    let in_vector = u64::try_from(vector / size_of::<u32>()).unwrap_or(u64::MAX);
+    in_vector >= ways.into() && words >= in_vector && (vector >= LINE || stores.of_runs())
 }
 
 /// Rows into words, and these into columns, or the other way, where the rows are those of dense matrices:

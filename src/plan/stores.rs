@@ -231,27 +231,32 @@ impl Stores {
 
     /// How many bytes follow each other where a transpose makes columns in registers that do so.
     fn run_of_dense(self, op: BlockOp, strip: &Strip) -> Option<usize> {
+        self.width_of_dense(op, strip).and_then(|width| strip.run_of_dense(width))
+    }
+
+    /// The bytes of the elements that a transpose takes apart, or puts together, in registers.
+    pub(super) fn width_of_dense(self, op: BlockOp, strip: &Strip) -> Option<usize> {
         let BlockOp::Transpose { bits } = op else { return None };
-        strip.run_of_dense(usize::try_from(bits / 8).ok()?).filter(|_| self.tier.shuffles())
+        let width = usize::try_from(bits / 8).ok()?;
+        let is_dense = self.tier.shuffles() && !is_of_runs(bits) && strip.is_dense(width);
+        is_dense.then_some(width)
     }
 
     /// Whether images of few channels are stored where L3 has room for both sides: such as vectors of a part of a line make,
-    /// and rows of words whose pixels begin or end within lines.
+    /// and rows of words that go to memory through L1, as they are no whole vectors at lines.
     fn keeps_images(self, op: BlockOp, strip: &Strip) -> bool {
-        let width = |bits: u32| usize::try_from(bits / 8).unwrap_or(1);
-        let begin_within_lines = match op {
+        let go_through_l1 = match op {
             BlockOp::InterleaveTranspose { .. } => false,
             BlockOp::TransposeDeinterleave { bits, .. } => {
+                let width = usize::try_from(bits / 8).unwrap_or(1);
                 let steps = strip.row_stride | strip.destination_line | strip.destination_step;
-                !(strip.rows.saturating_mul(width(bits)) | steps).is_multiple_of(LINE)
+                !(strip.rows.saturating_mul(width) | steps).is_multiple_of(LINE)
             }
-            BlockOp::Transpose { bits } if self.tier.shuffles() && strip.is_dense(width(bits)) => {
-                false
-            }
+            _ if self.width_of_dense(op, strip).is_some() => false,
             _ => return false,
         };
-        let has_parts = begin_within_lines || self.tier.vector_bytes() < LINE;
-        self.asked.is_none() && !self.are_far() && has_parts
+        let is_by_parts = go_through_l1 || self.tier.vector_bytes() < LINE;
+        self.asked.is_none() && !self.from_scratch && !self.are_far() && is_by_parts
     }
 
     /// Whether a transpose is streamed.
@@ -495,6 +500,13 @@ mod tests {
             let op = BlockOp::Transpose { bits: 32 };
             assert_eq!(is_streamed(tier, 20, op, &dense), makes_lines, "{tier}");
             assert!(is_streamed(tier, 24, op, &dense), "{tier}");
+            // Out of scratch memory, however much there is.
+            let from_scratch = Stores { tier, ..far(Core::Zen4) }.out_of_scratch();
+            assert!(!from_scratch.keeps_images(of_words, &rows(672)), "{tier}");
+            // Runs are no elements that are put together in registers.
+            let pixels = Strip { column_stride: 9, ..dense };
+            let runs = BlockOp::Transpose { bits: 24 };
+            assert!(pixels.is_dense(3) && is_streamed(tier, 20, runs, &pixels), "{tier}");
             // 16 of them, in less than five lines.
             let short = Strip { columns: 16, destination_line: 300, ..dense };
             assert!(!is_streamed(tier, 24, op, &short), "{tier}");

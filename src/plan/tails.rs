@@ -222,10 +222,10 @@ fn pixels(leaf: &Leaf, stores: Stores) -> Option<Side> {
     let side = match leaf.op {
         BlockOp::InterleaveTranspose { .. } => Side::Source,
         BlockOp::TransposeDeinterleave { .. } => Side::Destination,
-        BlockOp::Transpose { bits } if strip.is_dense(usize::try_from(bits / 8).ok()?) => {
+        op => {
+            stores.width_of_dense(op, strip)?;
             if strip.columns < strip.rows { Side::Source } else { Side::Destination }
         }
-        _ => return None,
     };
     let is_plain = leaf.hop.is_none() && !leaf.stages.are_there() && !strip.has_tail();
     (is_plain && !stores.from_scratch && streams(leaf, stores)).then_some(side)
