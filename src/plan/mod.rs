@@ -15,6 +15,7 @@ mod cost;
 mod digits;
 mod explain;
 mod hop;
+mod images;
 mod nest;
 mod program;
 mod recipe;

@@ -11,10 +11,11 @@ use relayout_kernels::{BlockOp, Place, Run, Strip, kernel};
 
 use super::choose::{Leaf, step};
 use super::hop::{HOP_BYTES, Hop};
+use super::images;
 use super::nest::Loop;
 use super::staged::{SCRATCH_BYTES, Stage, Stages};
 use super::stores::Stores;
-use super::tails::{images_in_order, join_fills, share_loops, take_tail};
+use super::tails::{join_fills, share_loops, take_tail};
 
 /// A loop around others, or a kernel call. Offsets and strides are in bits.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ pub(super) fn program(
             share_loops(before, leaf, stores);
         }
     }
-    images_in_order(&mut leaves, stores);
+    images::in_order(&mut leaves, stores);
     let streams = leaves.iter().any(|leaf| streams(leaf, stores));
     Some((in_order(leaves, 0, stores)?, streams))
 }
