@@ -861,7 +861,7 @@ fn words_of_others(
         let square = u64::from(ways).checked_mul(word)?;
         let with_more = |l: Loop, side: Side| -> Option<u64> {
             let run = l.extent.checked_mul(square)?;
-            let more = loops.iter().find(|more| side_of(more, side) == run);
+            let more = loops.iter().find(|more| side.stride(more) == run);
             l.extent.checked_mul(more.map_or(1, |more| more.extent))
         };
         let rows = with_more(row_loop, Side::Destination)?;
@@ -873,14 +873,6 @@ fn words_of_others(
     remove_all(loops, &[s, d, rows, columns]);
     let (rows, columns) = (Some(row_loop), Some(column_loop));
     Some(Block { op, bits, rows, columns, pads: (false, false), more })
-}
-
-/// The step of a loop on a side.
-fn side_of(l: &Loop, side: Side) -> u64 {
-    match side {
-        Side::Source => l.source,
-        Side::Destination => l.destination,
-    }
 }
 
 /// Whether words of elements below a byte are exchanged as they are turned, if there are so many rows and columns: where

@@ -10,7 +10,7 @@
 
 use relayout_kernels::{BlockOp, Strip};
 
-use super::choose::Leaf;
+use super::choose::{Leaf, bits};
 use super::program::streams;
 use super::stores::{LINE, Stores};
 use super::tails::{along, sort};
@@ -53,11 +53,8 @@ fn pixels(leaf: &Leaf, stores: Stores) -> Option<Side> {
 
 /// How many steps the two loops of a strip have, and how long they are on a side.
 fn steps(strip: &Strip, side: Side) -> [(usize, usize); 2] {
-    let (line, block) = match side {
-        Side::Source => (strip.source_line, strip.source_step),
-        Side::Destination => (strip.destination_line, strip.destination_step),
-    };
-    [(strip.lines, line), (strip.blocks, block)]
+    let line = side.of(strip.source_line, strip.destination_line);
+    [(strip.lines, line), (strip.blocks, side.of(strip.source_step, strip.destination_step))]
 }
 
 /// The shorter steps of a strip within the longer ones, unless it writes long runs that are lines, in whatever order.
@@ -105,13 +102,10 @@ fn share_rows(before: &mut Leaf, leaf: &mut Leaf, stores: Stores) {
     let first =
         if before.loops == last.loops { Some(before.clone()) } else { line_by_line(before) };
     let Some(first) = first.filter(|first| first.loops == last.loops) else { return };
-    let Some(step) = last.loops.last() else { return };
-    let (step, from, to) = match side {
-        Side::Source => (step.source, first.source, last.source),
-        Side::Destination => (step.destination, first.destination, last.destination),
-    };
+    let [(_, line), _] = steps(&leaf.strip, side);
+    let [from, to] = [&first, &last].map(|leaf| side.of(leaf.source, leaf.destination));
     let bytes = first.strip.written_bytes(first.op);
-    if to.wrapping_sub(from) < step && bytes.is_some_and(|bytes| bytes >= LEAST_CALL) {
+    if to.wrapping_sub(from) < bits(1, line) && bytes.is_some_and(|bytes| bytes >= LEAST_CALL) {
         (*before, *leaf) = (first, last);
     }
 }
