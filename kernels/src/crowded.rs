@@ -146,10 +146,11 @@ impl Matrix {
     ) {
         const {
             let of_column = B::ROWS * B::DESTINATION_WIDTH;
-            // Where columns share places, this is never run (`is_crowded`).
+            // Where columns share places, this is never run, as `is_crowded` says.
             assert!(B::WAYS > 1 || of_column <= LINES_DOWN * LINE, "room for a block");
             assert!(B::COLUMNS <= COLUMNS, "room for their columns");
         }
+        debug_assert!(B::WAYS == 1, "no columns that share places");
         let memory = memory.cast::<u8>();
         let most_rows = LINES_DOWN * LINE / B::DESTINATION_WIDTH / B::ROWS * B::ROWS;
         let has_short_vectors = const { has_short_vectors::<B>() };
