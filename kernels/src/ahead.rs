@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::matrix::{Block, LINES_DOWN, Matrix, Panel};
+use super::matrix::{Block, LINES_DOWN, LINES_DOWN_NEAR, Matrix, Panel};
 use super::places::{Cursor, Split};
 use super::vector::{LINE, PAGE, Vector};
 use super::{Place, Strip};
@@ -23,10 +23,12 @@ pub(super) trait FetchesAhead {
     const IS_PAST_THE_CACHES: bool;
 
     /// What is fetched while a block is written.
-    type Lines: Lines;
+    type Lines<'a>: Lines
+    where
+        Self: 'a;
 
     /// A step, which comes before each block of the panel.
-    fn fetch<B: Block>(&mut self) -> Self::Lines;
+    fn fetch<B: Block>(&mut self) -> Self::Lines<'_>;
 }
 
 /// The same for a matrix, whose panels it follows.
@@ -89,7 +91,10 @@ impl Lines for () {
 /// Nothing is fetched for what goes to the caches.
 impl FetchesAhead for () {
     const IS_PAST_THE_CACHES: bool = false;
-    type Lines = ();
+    type Lines<'a>
+        = ()
+    where
+        Self: 'a;
 
     #[inline(always)]
     fn fetch<B: Block>(&mut self) {}
@@ -100,10 +105,13 @@ pub(super) struct IntoCaches<'a, A>(pub(super) &'a mut A);
 
 impl<A: FetchesAhead> FetchesAhead for IntoCaches<'_, A> {
     const IS_PAST_THE_CACHES: bool = false;
-    type Lines = A::Lines;
+    type Lines<'b>
+        = A::Lines<'b>
+    where
+        Self: 'b;
 
     #[inline(always)]
-    fn fetch<B: Block>(&mut self) -> A::Lines {
+    fn fetch<B: Block>(&mut self) -> A::Lines<'_> {
         self.0.fetch::<B>()
     }
 }
@@ -225,23 +233,40 @@ impl<'a> RowsAhead<'a> {
     /// each row is a line, or less, and the next one follows.
     #[inline(always)]
     pub(super) fn start(&mut self, rows: usize, steps: usize) {
-        let Matrix { row, rows: all, .. } = *self.matrix;
-        self.due = if row.stride <= LINE && row.is_even(all) { 0 } else { rows };
+        self.due = if follow_each_other(self.matrix) { 0 } else { rows };
         self.pace = (rows * self.lines_left).div_ceil(steps.max(1));
+    }
+
+    /// Fetches a row, all lines of it together, if one is to be.
+    #[inline(always)]
+    pub(super) fn fetch_row<V: Vector>(&mut self) {
+        if self.due == 0 {
+            return;
+        }
+        for line in 0..self.lines_left {
+            self.ask_for::<V>(self.at.wrapping_add(line * LINE));
+        }
+        self.due -= 1;
+        self.next_row();
+    }
+
+    #[inline(always)]
+    fn ask_for<V: Vector>(&self, line: *const u8) {
+        let Strip { is_far, is_near, core, .. } = self.matrix.others;
+        if is_near {
+            V::prefetch::<1>(line);
+        } else {
+            V::prefetch::<2>(line);
+        }
+        if is_far && !core.follows_pages() {
+            // Not all that is asked of memory is taken at once.
+            V::prefetch::<2>(line);
+        }
     }
 
     #[inline(always)]
     fn fetch_line<V: Vector>(&mut self) {
-        let Strip { is_far, is_near, core, .. } = self.matrix.others;
-        if is_near {
-            V::prefetch::<1>(self.at);
-        } else {
-            V::prefetch::<2>(self.at);
-        }
-        if is_far && !core.follows_pages() {
-            // Not all that is asked of memory is taken at once.
-            V::prefetch::<2>(self.at);
-        }
+        self.ask_for::<V>(self.at);
         self.at = self.at.wrapping_add(LINE);
         self.lines_left -= 1;
         if self.lines_left == 0 {
@@ -253,7 +278,10 @@ impl<'a> RowsAhead<'a> {
 
 impl FetchesAhead for RowsAhead<'_> {
     const IS_PAST_THE_CACHES: bool = true;
-    type Lines = ();
+    type Lines<'a>
+        = ()
+    where
+        Self: 'a;
 
     #[inline(always)]
     fn fetch<B: Block>(&mut self) {
@@ -278,6 +306,39 @@ impl FollowsPanels for RowsAhead<'_> {
             self.fetch_line::<B::Vector>();
         }
     }
+}
+
+/// So many in so many steps, as evenly as they come.
+pub(super) struct Spread {
+    count: usize,
+    steps: usize,
+    /// Those that are due, times the steps.
+    due: usize,
+}
+
+impl Spread {
+    #[inline(always)]
+    pub(super) fn new(count: usize, steps: usize) -> Spread {
+        Spread { count, steps: steps.max(1), due: 0 }
+    }
+
+    /// How many come with the next step.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> usize {
+        self.due += self.count;
+        let mut number = 0;
+        while self.due >= self.steps {
+            self.due -= self.steps;
+            number += 1;
+        }
+        number
+    }
+}
+
+/// Whether each row is a line, or less, and the next one follows.
+#[inline(always)]
+fn follow_each_other(matrix: &Matrix) -> bool {
+    matrix.row.stride <= LINE && matrix.row.is_even(matrix.rows)
 }
 
 /// While a block is written, as many lines are fetched as it has, in so many pieces: each has those
@@ -385,7 +446,7 @@ impl NextPanel {
 
 impl FetchesAhead for NextPanel {
     const IS_PAST_THE_CACHES: bool = true;
-    type Lines = Pieces;
+    type Lines<'a> = Pieces;
 
     #[inline(always)]
     fn fetch<B: Block>(&mut self) -> Pieces {
@@ -419,6 +480,117 @@ impl FollowsPanels for NextPanel {
                 B::Vector::prefetch::<2>(start.wrapping_add(line * LINE));
             }
         }
+    }
+}
+
+/// The panel that comes next, from L3, block by block: while one is written, the lines of the one at its place there.
+pub(super) struct NextBlocks {
+    row: Split,
+    /// Where its rows begin, and how many there are.
+    rows: [usize; NextBlocks::ROWS],
+    count: usize,
+    /// Where the first line of a row ends, and the bytes of each row.
+    first_end: *const u8,
+    bytes: usize,
+    /// Of the next block.
+    next_row: usize,
+    at: usize,
+}
+
+impl NextBlocks {
+    const ROWS: usize = 2 * LINES_DOWN_NEAR * LINE;
+
+    /// Whether blocks of such a panel are so fetched: squares of lines of elements narrower than words. Prefetchers do that
+    /// themselves where each row is a line, or less, and the next one follows.
+    #[inline(always)]
+    pub(super) fn suit<B: Block>(matrix: &Matrix, panel: Panel) -> bool {
+        if const { B::WIDTH >= 4 || B::COLUMNS * B::WIDTH != LINE || B::WIDTH != B::DESTINATION_WIDTH }
+        {
+            return false;
+        }
+        let Strip { is_near, core, .. } = matrix.others;
+        let has_room = panel.rows <= NextBlocks::ROWS;
+        is_near && core.fetches_blocks() && has_room && !follow_each_other(matrix)
+    }
+
+    #[inline(always)]
+    pub(super) fn new(matrix: &Matrix) -> Self {
+        Self {
+            row: matrix.row,
+            rows: [0; NextBlocks::ROWS],
+            count: 0,
+            first_end: std::ptr::null(),
+            bytes: 0,
+            next_row: 0,
+            at: 0,
+        }
+    }
+}
+
+impl FetchesAhead for NextBlocks {
+    const IS_PAST_THE_CACHES: bool = true;
+    type Lines<'a> = RowLines<'a>;
+
+    /// The last block again, if there is no other.
+    #[inline(always)]
+    fn fetch<B: Block>(&mut self) -> RowLines<'_> {
+        let at = self.at.min(self.bytes.saturating_sub(LINE));
+        let first = self.next_row.min(self.count.saturating_sub(B::ROWS));
+        self.next_row += B::ROWS;
+        if self.next_row >= self.count {
+            self.next_row = 0;
+            self.at += LINE;
+        }
+        let rows = &self.rows[first..self.count.min(first + B::ROWS)];
+        RowLines { rows, end: self.first_end.wrapping_add(at) }
+    }
+}
+
+impl FollowsPanels for NextBlocks {
+    #[inline(always)]
+    fn set_out<B: Block>(&mut self, way: &Way) {
+        self.first_end = way.next.wrapping_add(LINE - 1);
+        self.bytes = way.next_bytes;
+        self.count = way.next_rows.len().min(NextBlocks::ROWS);
+        self.row.places(1, way.next_rows.start, &mut self.rows[..self.count]);
+        (self.next_row, self.at) = (0, 0);
+    }
+
+    #[inline(always)]
+    fn finish<B: Block>(&mut self) {
+        while self.at < self.bytes {
+            let lines = self.fetch::<B>();
+            for line in 0..lines.rows.len() {
+                lines.fetch_any::<B::Vector>(line);
+            }
+        }
+    }
+}
+
+/// A line of each of some rows.
+#[derive(Clone, Copy)]
+pub(super) struct RowLines<'a> {
+    rows: &'a [usize],
+    /// Where it ends, of one that begins at zero.
+    end: *const u8,
+}
+
+impl Lines for RowLines<'_> {
+    #[inline(always)]
+    fn fetch<V: Vector>(self, line: usize) {
+        self.fetch_any::<V>(line);
+    }
+
+    #[inline(always)]
+    fn fetch_any<V: Vector>(self, line: usize) {
+        if let Some(&row) = self.rows.get(line) {
+            V::prefetch::<2>(self.end.wrapping_add(row));
+        }
+    }
+
+    #[inline(always)]
+    fn behind(self, count: usize) -> Self {
+        RowLines { rows: self.rows.get(count..).unwrap_or_default(), ..self }
     }
 }
 
@@ -557,7 +729,10 @@ impl PagesAhead {
 
 impl FetchesAhead for PagesAhead {
     const IS_PAST_THE_CACHES: bool = true;
-    type Lines = ();
+    type Lines<'a>
+        = ()
+    where
+        Self: 'a;
 
     #[inline(always)]
     fn fetch<B: Block>(&mut self) {
@@ -607,6 +782,17 @@ mod tests {
                 ahead.next_row();
             }
         }
+    }
+
+    #[test]
+    fn what_is_spread_comes_evenly() {
+        let spread = |count, steps: usize| {
+            let mut spread = Spread::new(count, steps);
+            (0..steps).map(|_| spread.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(spread(3, 8), [0, 0, 1, 0, 0, 1, 0, 1]);
+        assert_eq!(spread(8, 3), [2, 3, 3]);
+        assert_eq!(spread(0, 2), [0, 0]);
     }
 
     #[test]
@@ -716,6 +902,86 @@ mod tests {
             }
             assert_eq!(found, expected);
         }
+    }
+
+    #[test]
+    fn a_line_of_each_row_of_the_next_panel_is_fetched_before_the_next_ones() {
+        use std::collections::HashSet;
+        type Squares = crate::turn::Squares<crate::portable::V, 2, false>;
+        let strip = Strip {
+            lines: 1,
+            blocks: 3,
+            source_step: 100_000,
+            destination_step: 40,
+            rows: 20,
+            row_stride: 4096,
+            columns: 1000,
+            column_stride: 1 << 12,
+            ..Strip::default()
+        };
+        let matrix = Matrix::new(&strip, 2, 1);
+        assert_eq!(matrix.rows, 60);
+        let row = |row: usize| row / 20 * 100_000 + row % 20 * 4096;
+        let start = 1 << 30;
+        // Of so many bytes; those that are no whole blocks end where the panel does.
+        for (bytes, lines, rows) in [
+            (256, &[0, 64, 128, 192][..], 0..60),
+            (200, &[0, 64, 128, 136][..], 20..60),
+            (64, &[0][..], 59..60),
+        ] {
+            let mut ahead = NextBlocks::new(&matrix);
+            ahead.set_out::<Squares>(&Way {
+                rows: 0,
+                blocks: 0,
+                next: std::ptr::without_provenance(start),
+                next_bytes: bytes,
+                next_rows: rows.clone(),
+            });
+            // The last byte of each line, which is in the next one where rows begin within lines.
+            let at = |line: usize| rows.clone().map(move |n| start + row(n) + line + LINE - 1);
+            for &line in lines {
+                let mut found = HashSet::new();
+                for _ in 0..rows.len().div_ceil(Squares::ROWS) {
+                    let fetched = ahead.fetch::<Squares>();
+                    assert!(fetched.rows.len() <= Squares::ROWS);
+                    found.extend(fetched.rows.iter().map(|row| fetched.end.addr() + row));
+                }
+                assert_eq!(found, at(line).collect());
+            }
+            assert!(ahead.at >= bytes, "all of {bytes}");
+        }
+    }
+
+    #[test]
+    fn squares_from_l3_are_fetched_block_by_block_where_that_is_sooner() {
+        use crate::cpu::Core;
+        use crate::{portable, turn};
+        type Bytes = turn::Squares<portable::V, 1, false>;
+        type Words = turn::Lines<portable::V, turn::Whole, 4, 32, 4, 1, 32>;
+        let strip = |row_stride, is_near, core| Strip {
+            lines: 1,
+            blocks: 1,
+            rows: 1000,
+            row_stride,
+            columns: 64,
+            column_stride: 4096,
+            is_near,
+            core,
+            ..Strip::default()
+        };
+        let panel = |rows| Panel { rows, columns: 64 };
+        let suit =
+            |strip: Strip, rows| NextBlocks::suit::<Bytes>(&Matrix::new(&strip, 1, 1), panel(rows));
+        assert!(suit(strip(3000, true, Core::Zen4), 512));
+        // More rows than there is room for, which no panel has.
+        assert!(!suit(strip(3000, true, Core::Zen4), 576));
+        assert!(!suit(strip(64, true, Core::Zen4), 64), "rows that follow each other");
+        assert!(!suit(strip(3000, false, Core::Zen4), 64), "from memory");
+        for core in [Core::Intel, Core::Zen3, Core::Zen5] {
+            assert!(!suit(strip(3000, true, core), 64), "{core:?}");
+        }
+        let words = Matrix::new(&strip(3000, true, Core::Zen4), 4, 1);
+        assert!(!NextBlocks::suit::<Words>(&words, panel(64)));
     }
 
     #[test]

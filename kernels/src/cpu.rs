@@ -283,6 +283,11 @@ impl Core {
         self == Core::Zen5
     }
 
+    /// Whether L3 brings the rows of squares of lines sooner if a line of each is asked for before the next ones, as measured.
+    pub(crate) fn fetches_blocks(self) -> bool {
+        self == Core::Zen4
+    }
+
     /// Whether short rows that go on with each other are streamed sooner if they are put together in memory, as measured.
     pub(crate) fn joins_short_rows_in_memory(self) -> bool {
         self == Core::Zen5

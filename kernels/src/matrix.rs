@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::ahead::{
-    FetchesAhead, FollowsPanels, Lines, NextPanel, PIECES, PagesAhead, RowsAhead, Way, piece,
+    FetchesAhead, FollowsPanels, Lines, NextBlocks, NextPanel, PIECES, PagesAhead, RowsAhead,
+    Spread, Way, piece,
 };
 use super::at_strides::{BlockAtStrides, has_short_vectors};
 use super::carry::{CacheLines, Ended, copy_line, finish, line_of};
@@ -431,7 +432,20 @@ impl Matrix {
                 || is_scattered
                 || self.wants_longer_columns::<B>()
                 || self.fetches_line_by_line::<B>();
-            if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
+            if NextBlocks::suit::<B>(self, panel) {
+                let ahead = NextBlocks::new(self);
+                // SAFETY: by the contract of this function.
+                unsafe {
+                    self.stream::<B, _>(
+                        source,
+                        destination,
+                        panel,
+                        ahead,
+                        &mut tables,
+                        &mut scratch,
+                    );
+                };
+            } else if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
                 let ahead = NextPanel::new(self);
                 // SAFETY: by the contract of this function.
                 unsafe {
@@ -835,12 +849,10 @@ impl Matrix {
             for (place, &column) in places.iter_mut().zip(columns.iter().step_by(B::WAYS)) {
                 *place = column;
             }
-            // Each column in memory is as far from the beginning of a line as where it belongs.
-            let start = |i: usize, place: usize| {
-                made.memory.wrapping_add(i * pitch + destination.wrapping_add(place).addr() % LINE)
-            };
+            // Before each column there are the last bytes of what was made of it before, a line of them.
+            let kept = |i: usize| made.memory.wrapping_add(i * pitch);
             for (i, column) in columns.iter_mut().enumerate() {
-                *column = start(i / B::WAYS, *column).addr() - made.memory.addr();
+                *column = i / B::WAYS * pitch + LINE;
             }
             let source = source.wrapping_add(first_column * B::WIDTH);
             let mut first_row = 0;
@@ -863,37 +875,42 @@ impl Matrix {
                     );
                 };
                 let bytes = row_count * width;
-                ahead.start(row_count, places.len() * bytes / LINE);
+                ahead.start(row_count, places.len());
+                let mut rows_ahead = Spread::new(row_count, places.len());
                 let to = destination.wrapping_add(first_row * width);
                 for (i, &place) in places.iter().enumerate() {
-                    let first = line_of(start(i, place));
+                    for _ in 0..rows_ahead.next() {
+                        ahead.fetch_row::<B::Vector>();
+                    }
                     let to = to.wrapping_add(place);
-                    let whole = (to.addr() % LINE + bytes) / LINE * LINE;
+                    let within = to.addr() % LINE;
+                    let first = kept(i).wrapping_add(LINE - within);
+                    let whole = (within + bytes) / LINE * LINE;
                     let mut at = 0;
                     if first_row == 0 {
                         // SAFETY: the line in which the column begins.
                         unsafe { copy_line::<B::Vector, false>(first, made.first_line(i)) };
-                        at = if to.addr().is_multiple_of(LINE) { 0 } else { LINE };
+                        at = if within == 0 { 0 } else { LINE };
                     }
                     while at < whole {
-                        ahead.fetch::<B>();
                         let (from, to) = (first.wrapping_add(at), line_of(to).wrapping_add(at));
                         // SAFETY: a line of which all was made, to where it belongs.
                         unsafe { copy_line::<B::Vector, true>(from, to) };
                         at += LINE;
                     }
-                    // SAFETY: the line in which the rows of this panel end, to where the
-                    // next ones go on with it.
-                    unsafe { copy_line::<B::Vector, false>(first.wrapping_add(whole), first) };
+                    // SAFETY: the last bytes of the rows of this panel, to before the next ones.
+                    unsafe { copy_line::<B::Vector, false>(kept(i).wrapping_add(bytes), kept(i)) };
                 }
                 ahead.finish::<B>();
                 first_row += row_count;
             }
-            let ended = self.column.in_order(self.rows * width, places.len()).map(|i| Ended {
-                to: destination.wrapping_add(places[i]),
-                bytes: self.rows * width,
-                first_line: made.first_line(i),
-                last_line: line_of(start(i, places[i])),
+            let bytes = self.rows * width;
+            let ended = self.column.in_order(bytes, places.len()).map(|i| {
+                let to = destination.wrapping_add(places[i]);
+                let within = to.wrapping_add(bytes).addr() % LINE;
+                let (first_line, last_line) =
+                    (made.first_line(i), kept(i).wrapping_add(LINE - within));
+                Ended { to, bytes, first_line, last_line }
             });
             // SAFETY: the columns of these panels.
             unsafe { finish::<B::Vector>(ended) };
@@ -986,8 +1003,8 @@ impl Made {
         // What a row adds to each column.
         let width = B::DESTINATION_WIDTH;
         let rows = (LINES_DOWN * LINE / width / B::ROWS).max(1) * B::ROWS;
-        // The last panel takes what is too little for one of its own. Before a column there
-        // is what was carried, and as much as it is away from the beginning of a line.
+        // The last panel takes what is too little for one of its own. Before a column there is a line of what was carried,
+        // and behind it one more: they are not a power of two apart.
         let pitch = (rows + B::ROWS) * width + 2 * LINE;
         let fits = (Made::BYTES / pitch).min(Made::COLUMNS) / B::COLUMNS * B::COLUMNS;
         let panel = Panel { rows, columns: (fits * B::WAYS).min(LINES_ALONG * B::COLUMNS) };
