@@ -749,6 +749,11 @@ mod tests {
 
     type Words = crate::turn::Vectors<crate::portable::V, crate::turn::Whole, 4, 32, 4, 1, 32>;
 
+    /// To a next panel of such rows, that begins there and has so many bytes of each.
+    fn way(start: usize, next_bytes: usize, next_rows: Range<usize>) -> Way {
+        Way { rows: 0, blocks: 0, next: std::ptr::without_provenance(start), next_bytes, next_rows }
+    }
+
     #[test]
     fn rows_ahead_go_on_from_panel_to_matrix_to_strip() {
         let strip = Strip {
@@ -884,13 +889,7 @@ mod tests {
         let start = 1 << 30;
         for (bytes, rows) in [(1024, 3..11), (256, 0..15), (600, 5..6)] {
             let mut ahead = NextPanel::new(&matrix);
-            ahead.set_out::<Lines>(&Way {
-                rows: 0,
-                blocks: 0,
-                next: std::ptr::without_provenance(start),
-                next_bytes: bytes,
-                next_rows: rows.clone(),
-            });
+            ahead.set_out::<Lines>(&way(start, bytes, rows.clone()));
             // The last byte of each line, which is in the next one where rows begin within lines.
             let expected: Vec<usize> = rows
                 .flat_map(|number| (0..bytes).step_by(256).map(move |at| (number, at)))
@@ -930,13 +929,7 @@ mod tests {
             (64, &[0][..], 59..60),
         ] {
             let mut ahead = NextBlocks::new(&matrix);
-            ahead.set_out::<Squares>(&Way {
-                rows: 0,
-                blocks: 0,
-                next: std::ptr::without_provenance(start),
-                next_bytes: bytes,
-                next_rows: rows.clone(),
-            });
+            ahead.set_out::<Squares>(&way(start, bytes, rows.clone()));
             // The last byte of each line, which is in the next one where rows begin within lines.
             let at = |line: usize| rows.clone().map(move |n| start + row(n) + line + LINE - 1);
             for &line in lines {
@@ -1005,13 +998,7 @@ mod tests {
         let start = 1 << 30;
         let fetched = |matrix: &Matrix| {
             let mut ahead = NextPanel::new(matrix);
-            ahead.set_out::<Lines>(&Way {
-                rows: 0,
-                blocks: 0,
-                next: std::ptr::without_provenance(start),
-                next_bytes: 200,
-                next_rows: 20..36,
-            });
+            ahead.set_out::<Lines>(&way(start, 200, 20..36));
             let mut found = Vec::new();
             while ahead.rows_left > 0 {
                 found.push(ahead.next::<Lines>().addr() - start - (LINE - 1));
@@ -1065,8 +1052,7 @@ mod tests {
         assert!(!NextPanel::has_pieces::<Lines>(&matrix, panel(96)));
         let fetched = |next_rows: Range<usize>| {
             let mut ahead = NextPanel::new(&matrix);
-            let (next, next_bytes) = (std::ptr::without_provenance(1 << 30), 200);
-            ahead.set_out::<Lines>(&Way { rows: 0, blocks: 0, next, next_bytes, next_rows });
+            ahead.set_out::<Lines>(&way(1 << 30, 200, next_rows));
             let mut found = Vec::new();
             while ahead.rows_left > 0 {
                 found.push(ahead.next::<Lines>().addr() - (1 << 30) - (LINE - 1));

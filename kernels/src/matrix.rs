@@ -432,46 +432,18 @@ impl Matrix {
                 || is_scattered
                 || self.wants_longer_columns::<B>()
                 || self.fetches_line_by_line::<B>();
+            let (at, room) = ((source, destination), (&mut tables, &mut scratch));
             if NextBlocks::suit::<B>(self, panel) {
-                let ahead = NextBlocks::new(self);
                 // SAFETY: by the contract of this function.
-                unsafe {
-                    self.stream::<B, _>(
-                        source,
-                        destination,
-                        panel,
-                        ahead,
-                        &mut tables,
-                        &mut scratch,
-                    );
-                };
+                unsafe { self.stream::<B, _>(at, panel, NextBlocks::new(self), room) };
             } else if by_pieces && NextPanel::has_pieces::<B>(self, panel) {
-                let ahead = NextPanel::new(self);
-                // SAFETY: by the contract of this function.
-                unsafe {
-                    self.stream::<B, _>(
-                        source,
-                        destination,
-                        panel,
-                        ahead,
-                        &mut tables,
-                        &mut scratch,
-                    );
-                };
+                // SAFETY: as above.
+                unsafe { self.stream::<B, _>(at, panel, NextPanel::new(self), room) };
             } else {
                 let rows = RowsAhead::distance::<B>(self, panel);
                 let ahead = RowsAhead::new::<B>(self, panel, rows, source);
                 // SAFETY: as above.
-                unsafe {
-                    self.stream::<B, _>(
-                        source,
-                        destination,
-                        panel,
-                        ahead,
-                        &mut tables,
-                        &mut scratch,
-                    );
-                };
+                unsafe { self.stream::<B, _>(at, panel, ahead, room) };
             }
             return;
         }
@@ -617,12 +589,10 @@ impl Matrix {
     #[inline(always)]
     unsafe fn stream<B: StreamedBlock, A: FollowsPanels>(
         &self,
-        source: *const u8,
-        destination: *mut u8,
+        (source, destination): (*const u8, *mut u8),
         panel: Panel,
         mut ahead: A,
-        tables: &mut [B::Table; 2],
-        scratch: &mut B::Scratch,
+        (tables, scratch): (&mut [B::Table; 2], &mut B::Scratch),
     ) {
         let [rows, columns] = tables.each_mut().map(AsMut::as_mut);
         let is_even = self.row.is_even(self.rows);
